@@ -26,8 +26,8 @@ const checks =
   "authorizer.group('apps').resource('deployments').subresource('scale').namespace('ns').name('n')" +
   ".fieldSelector('a=b').check('update').allowed() && authorizer.path('/healthz').check('get').allowed()"
 
-describe('authorizer in an expression', () => {
-  it('receives the attributes that the expression checks', async () => {
+describe('CEL variable authorizer', () => {
+  it('passes the attributes of each check to the authorizer', async () => {
     const received: Check[] = []
     const authorize: Authorize = (check) => (received.push(check), { allowed: true, reason: '' })
     assert.equal((await run(checks, authorize)).value, true)
@@ -49,7 +49,7 @@ describe('authorizer in an expression', () => {
     ])
   })
 
-  it('may be asynchronous, is called once, and is charged once', async () => {
+  it('may be asynchronous, and calls and charges each check once', async () => {
     const now = await run(checks, () => ({ allowed: true, reason: '' }))
     let received = 0
     const later = await run(checks, async () => {
@@ -61,7 +61,7 @@ describe('authorizer in an expression', () => {
     assert.ok(now.spent > 700_000)
   })
 
-  it('checks a service account, and the request itself', async () => {
+  it('checks a service account, and the resource of the request', async () => {
     const received: Check[] = []
     const authorize: Authorize = (check) => (received.push(check), { allowed: false, reason: 'no', error: 'broken' })
     const source =
@@ -71,7 +71,7 @@ describe('authorizer in an expression', () => {
     assert.equal(received[1]?.kind, 'resource')
   })
 
-  it('refuses names that no service account has', async () => {
+  it('rejects invalid service account names', async () => {
     await assert.rejects(
       run("authorizer.serviceAccount('N', 'sa').path('/x').check('get').allowed()", () => assert.fail()),
       {
@@ -80,7 +80,7 @@ describe('authorizer in an expression', () => {
     )
   })
 
-  it('fails at the third check of an expression', async () => {
+  it('fails at the third check of an expression because of its cost', async () => {
     const third = ["'a'", "'b'", "'c'"].map((verb) => `authorizer.path('/').check(${verb}).allowed()`).join(' && ')
     await assert.rejects(
       run(third, () => ({ allowed: true, reason: '' })),

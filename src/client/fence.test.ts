@@ -7,7 +7,7 @@ import type { HttpResponse } from '#lib/http/response.ts'
 import { Fence } from './fence.ts'
 import { LeadershipLost } from './leader-election.ts'
 
-describe('Fence', () => {
+describe("Fence of a leader's requests", () => {
   const ask = (method: string): HttpRequest => ({ method, url: 'https://server/api/v1/pods', headers: {} })
 
   it('passes every request while this program is the leader, and rejects writes afterwards', async () => {

@@ -90,7 +90,7 @@ describe('Informer.learn', () => {
 })
 
 describe('Informers', () => {
-  it('watch a kind once for whole objects and metadata, and stop without listeners', async () => {
+  it('use one watch per kind for whole objects and one for metadata, and stop it with the last listener', async () => {
     const requests: string[] = []
     const open = new Set<string>()
     const transport = {

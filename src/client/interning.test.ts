@@ -10,8 +10,8 @@ const pod = (name: string, owner: string, image: string): { metadata: object; sp
   spec: { containers: [{ name: 'c', image, env: [{ name: 'A', value: '1' }] }] },
 })
 
-describe('interning', () => {
-  it('shares equal parts at any depth and leaves different parts alone', () => {
+describe('interning of decoded objects', () => {
+  it('shares equal parts with another object at any depth', () => {
     const [one, other] = [pod('one', 'u', 'i:1'), pod('other', 'u', 'i:2')]
     const kept = shareEqualParts(other, one)
     assert.equal(kept, other)
@@ -30,7 +30,7 @@ describe('interning', () => {
     )
   })
 
-  it('shares with the previous version, then with an object of the same owner, while that one exists', () => {
+  it('shares parts with the previous version, or with an object of the same owner while that one exists', () => {
     const pool = new InternPool<ReturnType<typeof pod>>()
     const [first, stranger] = [pod('a', 'one', 'i:1'), pod('x', 'two', 'i:1')]
     pool.intern(first, undefined)

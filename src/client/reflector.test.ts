@@ -19,7 +19,7 @@ function answer(...lines: readonly object[]): HttpResponse {
 }
 
 describe('follow', () => {
-  it('falls back to list when the server cannot stream the initial list', async () => {
+  it('uses list requests if the server cannot stream the initial list', async () => {
     const clock = createVirtualClock()
     const stop = new AbortController()
     const requests: string[] = []
@@ -86,7 +86,7 @@ describe('follow', () => {
     }
   })
 
-  it('resets the backoff after a watch that lasted, however often it failed before', async () => {
+  it('resets the backoff after a watch that lasted, regardless of earlier failures', async () => {
     const clock = createVirtualClock()
     const stop = new AbortController()
     const times: number[] = []
@@ -120,7 +120,7 @@ describe('follow', () => {
     for (const time of found) assert.ok(time <= 13_000, times.join(' '))
   })
 
-  it('reconnects at once after a watch that delivered events', async () => {
+  it('reconnects without backoff after a watch that delivered events', async () => {
     const times = await watchTimes((at) => (at < 5 ? answer(bookmark(`${at + 1}`)) : answer()), 0)
     assert.deepEqual(times, [0, 0, 0, 0, 0, 0])
   })

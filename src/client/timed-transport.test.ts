@@ -6,7 +6,7 @@ import type { HttpRequest } from '#lib/http/client.ts'
 import type { Transport } from './api-client.ts'
 import { timedTransport } from './timed-transport.ts'
 
-test('timedTransport sends the timeout to the server and applies it to the connection', async () => {
+test('timedTransport() sends the timeout to the server and aborts the request after it', async () => {
   const sent: HttpRequest[] = []
   const transport = { request: async (request: HttpRequest) => void sent.push(request) } as unknown as Transport
   const timed = timedTransport(transport, 10_000)

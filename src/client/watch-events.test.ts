@@ -18,14 +18,14 @@ async function expectBatches(groups: string[], ...texts: string[]): Promise<void
 }
 
 describe('readWatchEvents', () => {
-  it('yields events of one read as one batch, once their lines are complete', async () => {
+  it('yields the events of one read as one batch, once their lines are complete', async () => {
     const groups: string[] = []
     const [begun, rest] = [line('c').slice(0, 20), line('c').slice(20)]
     await expectBatches(groups, line('a') + line('b') + begun, rest + line('d'), '\n', line('e'), line('f').slice(0, 9))
     assert.deepEqual(groups, ['a,b', 'c,d', 'e'])
   })
 
-  it('yields the events before an unreadable line', async () => {
+  it('yields the events before a line that is no JSON', async () => {
     const groups: string[] = []
     await assert.rejects(expectBatches(groups, `${line('a') + line('b')}{"type":\n${line('c')}`))
     assert.deepEqual(groups, ['a,b'])

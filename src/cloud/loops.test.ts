@@ -24,7 +24,7 @@ const SETTINGS = {
 const nodeOf = (name: string, podCIDRs: string[] = [], more: object = {}): Node =>
   ({ metadata: { name }, spec: { podCIDRs }, status: {}, ...more }) as unknown as Node
 
-test('a provider starts only the controllers that it supports', async () => {
+test('cloud controllers start only if the cloud provider supports them', async () => {
   const names = async (provider: string, more: object = {}): Promise<string[]> => {
     const found = await loadProvider(provider, '/', { config: undefined })
     return loopsFor(found, { ...SETTINGS, ...more }).map(({ name }) => name)
@@ -58,7 +58,7 @@ test('a node gets its cloud metadata and loses the uninitialized taint', () => {
   ])
 })
 
-test('deprecated zone labels take precedence over different current labels', () => {
+test('deprecated zone labels of a node take precedence over different current labels', () => {
   const labelled = (labels: Record<string, string>): Node => nodeOf('a', [], { metadata: { name: 'a', labels } })
   const older = { 'failure-domain.beta.kubernetes.io/zone': 'z', 'beta.kubernetes.io/instance-type': 'big' }
   assert.deepEqual(labelsToReconcile(labelled({ ...older, 'topology.kubernetes.io/zone': 'y' })), {
@@ -88,7 +88,7 @@ test('node addresses come from the cloud; the --node-ip address is first and the
   )
 })
 
-test('the route controller creates routes to the pods of each node, and keeps routes that it did not create', () => {
+test('the route controller creates routes to the pods of each node, and keeps routes of others', () => {
   const routes = [
     { node: 'a', destination: '10.244.0.0/24', addresses: [] },
     { node: 'gone', destination: '10.244.9.0/24', addresses: [] },
@@ -118,7 +118,7 @@ test('the route controller creates routes to the pods of each node, and keeps ro
   )
 })
 
-test('the provider identifies its routes by their protocol, and creates no route to this machine', async () => {
+test('the local cloud provider recognizes its routes by their protocol, and creates no route to this machine', async () => {
   const commandsRun: string[] = []
   const table = [
     { dst: '10.244.1.0/24', gateway: '192.168.7.2', protocol: '72' },

@@ -45,7 +45,7 @@ test('load balancers exclude nodes that are terminating or have the exclusion la
   assert.equal(changesBalance(nodeOf('a'), nodeOf('a', { addresses: ['InternalIP 10.0.0.1'] })), true)
 })
 
-test('a Service has node addresses of its families, external ones first', () => {
+test('a load-balanced Service has node addresses of its IP families, external ones first', () => {
   const nodes = [
     nodeOf('b', { addresses: ['InternalIP 10.0.0.2', 'InternalIP fd00::2', 'Hostname b'] }),
     nodeOf('a', { addresses: ['InternalIP 10.0.0.1', 'ExternalIP 192.0.2.1'] }),

@@ -10,7 +10,7 @@ import { issueFor, keepIssuing } from './kubelet-certificate.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-test('a kubelet that runs for years always has a valid certificate', async () => {
+test('keepIssuing() renews the serving certificate of a kubelet in time for years', async () => {
   const clock = createVirtualClock(realClock.now())
   const authority = createAuthority({ commonName: 'kubernetes' }, { clock, random: secureRandom })
   const names = { node: 'm', ips: ['192.168.1.7', '127.0.0.1'] }

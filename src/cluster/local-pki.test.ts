@@ -20,8 +20,8 @@ async function folderFor(t: TestContext): Promise<string> {
   return folder
 }
 
-describe('local PKI', () => {
-  it('creates everything once with mode 0600, and reuses it', async (t) => {
+describe('PKI of a local cluster', () => {
+  it('creates all keys and certificates once with mode 0600, and reuses them', async (t) => {
     const folder = join(await folderFor(t), 'pki')
     const options = {
       files: pkiFolder(folder),
@@ -56,7 +56,7 @@ describe('local PKI', () => {
     assert.deepEqual(parseCertificate(renamed.apiServer.certificate).names.dns, ['api.example.com'])
     assert.equal(renamed.admin.certificate, later.admin.certificate)
   })
-  it('renews at runtime: certificates are valid for two years, and listeners get new ones', async () => {
+  it('renews certificates at runtime for two years, and passes new ones to listeners', async () => {
     const clock = createVirtualClock()
     const kept = new Map<string, string>()
     const files = {

@@ -6,7 +6,7 @@ import { type Ability, chooseRuntime, containerFault, effectiveCapabilities, rea
 const ABLE: Ability = { platform: 'linux', isRoot: true, mayMount: true, missing: undefined }
 
 describe('chooseRuntime', () => {
-  it('uses containers if possible, and otherwise names the reason', () => {
+  it('uses containers if the machine supports them, and otherwise reports the reason', () => {
     assert.equal(containerFault(ABLE), undefined)
     assert.equal(containerFault({ ...ABLE, platform: 'darwin' }), 'containers need Linux')
     assert.equal(containerFault({ ...ABLE, isRoot: false }), 'containers need root')
@@ -14,7 +14,7 @@ describe('chooseRuntime', () => {
     assert.equal(containerFault({ ...ABLE, missing: 'There is no runc' }), 'There is no runc')
   })
 
-  it('keeps the previous runtime unless the user chooses another', () => {
+  it('keeps the previous runtime of a cluster unless the user chooses another', () => {
     const base = { requested: 'auto', nodes: 1, before: undefined, fault: undefined } as const
     assert.deepEqual(chooseRuntime(base), { runtime: 'containerd' })
     assert.deepEqual(chooseRuntime({ ...base, before: 'simulated' }), { runtime: 'simulated' })
@@ -26,7 +26,7 @@ describe('chooseRuntime', () => {
     assert.deepEqual(chooseRuntime({ ...base, nodes: 0 }), { runtime: 'simulated' })
   })
 
-  it('falls back with a reason by default, and fails on an explicit choice', () => {
+  it('falls back to simulated nodes with a reason by default, and fails if the user chose containers', () => {
     const base = { requested: 'auto', nodes: 1, before: undefined, fault: 'containers need root' } as const
     assert.deepEqual(chooseRuntime(base), { runtime: 'simulated', why: 'containers need root' })
     assert.deepEqual(chooseRuntime({ ...base, requested: 'containerd' }), {
@@ -36,7 +36,7 @@ describe('chooseRuntime', () => {
     assert.deepEqual(chooseRuntime({ ...base, before: 'containerd' }).fault, 'containers need root')
   })
 
-  it('detects what the machine supports', async () => {
+  it('checks the machine for everything that containers need', async () => {
     assert.equal(effectiveCapabilities('Name:\tnode\nCapEff:\t00000000a80425fb\n') & (1n << 21n), 0n)
     assert.notEqual(effectiveCapabilities('CapEff:\t000001ffffffffff\n') & (1n << 21n), 0n)
     assert.equal(effectiveCapabilities(''), 0n)

@@ -16,7 +16,7 @@ import {
   writeRuntimeFile,
 } from './runtime-file.ts'
 
-test('the runtime file survives a round trip, and counts as absent if it is unreadable', async () => {
+test('the runtime file survives a round trip, and counts as absent if it is unparsable', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-'))
   try {
     assert.equal(await readRuntimeFile(folder), undefined)
@@ -30,7 +30,7 @@ test('the runtime file survives a round trip, and counts as absent if it is unre
   }
 })
 
-test('each cluster on a machine has separate ranges', () => {
+test('each cluster on a machine has separate address ranges', () => {
   const first = { podCidr: '10.244.0.0/16', serviceCidr: '10.96.0.0/16', nodeCidr: '10.108.0.0/24' }
   assert.deepEqual(freeRanges(['127.0.0.1', '::1', '192.168.1.7']), first)
   assert.equal(freeRanges(['10.244.0.1', '10.245.3.1']).podCidr, '10.246.0.0/16')
@@ -39,13 +39,13 @@ test('each cluster on a machine has separate ranges', () => {
   assert.equal(freeRanges(['10.108.0.1']).nodeCidr, '10.109.0.0/24')
 })
 
-test('address ranges with routes on this machine are not used for a cluster', () => {
+test('an address range to which this machine has a route is not used for a cluster', () => {
   const routes = 'Iface\tDestination\tGateway\neth0\t00000000\t010200C0\t\nhkn\t00006C0A\t00000000\t0001\n'
   assert.deepEqual(destinations(routes), ['0.0.0.0', '10.108.0.0'])
   assert.deepEqual(destinations(''), [])
 })
 
-test('clusters that start together get separate ranges, and those of deleted clusters are reused', async () => {
+test('clusters that start concurrently get separate ranges, and ranges of deleted clusters are reused', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-'))
   const later = realClock.now() + 3_600_000
   const claim = (name: string, nowMs: number): Promise<Ranges> =>

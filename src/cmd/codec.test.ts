@@ -43,11 +43,11 @@ const custom = '{"apiVersion":"example.com/v1","b":1.5,"kind":"Thing","metadata"
 const list = (...items: string[]): string =>
   `{"kind":"List","apiVersion":"v1","metadata":{},"items":[${items.join(',')}]}\n`
 
-describe('codec', () => {
+describe('hyperkube codec', () => {
   const forms = { json, yaml, protobuf }
   for (const [from, input] of Object.entries(forms)) {
     for (const [to, output] of Object.entries(forms)) {
-      it(`reads ${from} and writes ${to}, with or without a flag for the format`, async () => {
+      it(`converts ${from} to ${to}, with or without a flag for the input format`, async () => {
         for (const given of ['auto', from]) {
           const { code, bytes, err } = await run(input, `--from=${given}`, `--to=${to}`)
           assert.deepEqual([code, err], [0, ''])
@@ -87,7 +87,7 @@ describe('codec', () => {
     assert.equal(back.text, text)
   })
 
-  it('keeps int64 exact', async () => {
+  it('keeps int64 values exact', async () => {
     const input = '{"kind":"Pod","apiVersion":"v1","spec":{"activeDeadlineSeconds":9223372036854775807}}'
     const { bytes } = await run(input, '--to=protobuf')
     assert.match((await run(bytes, '--to=json')).text, /"activeDeadlineSeconds":9223372036854775807/)
@@ -116,7 +116,7 @@ describe('codec', () => {
     assert.equal(strict.err, 'Error: strict decoding error: unknown field "more"\n')
   })
 
-  it('converts to another version', async () => {
+  it('converts an object to another API version', async () => {
     const event = '{"kind":"Event","apiVersion":"v1","metadata":{"name":"a"},"message":"hello"}'
     const { text } = await run(event, '--to=json', '--output-version=events.k8s.io/v1')
     assert.match(text, /^\{"kind":"Event","apiVersion":"events\.k8s\.io\/v1",.*"note":"hello"/)
@@ -145,7 +145,7 @@ describe('codec', () => {
     ['invalid JSON', '{', [], "couldn't get version/kind; json parse error: unexpected end of JSON input"],
     ['an unterminated array', '[', [], 'unexpected end of JSON input'],
     [
-      'a wrong type in the second of two',
+      'a wrong type in the second of two objects',
       `${yaml}---\nkind: ConfigMap\napiVersion: v1\ndata: 1\n`,
       [],
       'Object 2: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string',
@@ -156,9 +156,9 @@ describe('codec', () => {
       ['--from=protobuf'],
       'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
     ],
-    ['half a message', protobuf.subarray(0, -5), [], 'unexpected EOF'],
+    ['a truncated protobuf message', protobuf.subarray(0, -5), [], 'unexpected EOF'],
     [
-      'a version the kind does not have',
+      'a version that the kind does not have',
       json,
       ['--output-version=apps/v1'],
       'no kind "ConfigMap" is registered for version "apps/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
@@ -166,13 +166,13 @@ describe('codec', () => {
     ['an invalid version', json, ['--output-version=a/b/c'], '--output-version: unexpected GroupVersion string: a/b/c'],
   ]
   for (const [name, input, args, message] of refusals) {
-    it(`refuses ${name}`, async () => {
+    it(`rejects ${name}`, async () => {
       const { code, text, err } = await run(input, ...args)
       assert.deepEqual([code, text, err], [1, '', `Error: ${message}\n`])
     })
   }
 
-  it('rejects an unknown format', async () => {
+  it('rejects an unknown output format', async () => {
     const { code, err } = await run(json, '--to=cbor')
     assert.equal(code, 1)
     assert.match(err, /invalid argument "cbor" for "--to" flag: must be one of "json", "yaml", "protobuf"/)

@@ -14,8 +14,8 @@ function run(invokedAs: string, ...args: string[]): Promise<Outcome> {
 
 const ALL = [...KUBE_PROGRAMS, ...OWN_PROGRAMS]
 
-describe('table of programs', () => {
-  it("has upstream hyperkube's names and aliases in its order", () => {
+describe('table of hyperkube programs', () => {
+  it("has the names and aliases of upstream's hyperkube in its order", () => {
     assert.deepEqual(
       KUBE_PROGRAMS.map(({ name, aliases = [] }) => [name, ...aliases]),
       [
@@ -30,7 +30,7 @@ describe('table of programs', () => {
     )
   })
 
-  it('contains our commands', () => {
+  it('contains the commands that upstream does not have', () => {
     const names = [
       'up',
       'down',
@@ -63,7 +63,7 @@ describe('table of programs', () => {
 
   for (const command of ALL) {
     const { name, aliases = [] } = command
-    it(`leads to ${name} by name, alias and symlink, with its own help`, async () => {
+    it(`runs ${name} by name, alias and symlink, each with the help of that program`, async () => {
       assert.equal((await command.load()).name, name)
       for (const word of [name, ...aliases]) {
         const { code, out } = await run('hyperkube', word, '--help')
@@ -77,7 +77,7 @@ describe('table of programs', () => {
   }
 })
 
-describe('programName', () => {
+describe('programName() of a command path', () => {
   for (const [path, name] of [
     ['/usr/local/bin/kubectl', 'kubectl'],
     ['kubectl', 'kubectl'],
@@ -87,7 +87,7 @@ describe('programName', () => {
     ['/repo/bin/entry.mjs', 'entry.mjs'],
     ['', ''],
   ] as const) {
-    it(`is "${name}" for "${path}"`, () => assert.equal(programName(path), name))
+    it(`returns "${name}" for "${path}"`, () => assert.equal(programName(path), name))
   }
 })
 
@@ -103,13 +103,13 @@ describe('hyperkube', () => {
     assert.deepEqual([(await run('hyperkube', '--help')).code, (await run('hyperkube', '-h')).code], [0, 0])
   })
 
-  it('prints its own version and that of Kubernetes', async () => {
+  it('prints the versions of hyperkube and Kubernetes', async () => {
     const { code, out } = await run('hyperkube', '--version')
     assert.equal(code, 0)
     assert.equal(out, `hyperkube v${hyperkubeVersion()}\nKubernetes v1.36.4 (reported as v1.36.4+hyperkube1)\n`)
   })
 
-  it('passes --version to a program that is named before it', async () => {
+  it('passes --version to the program that is named before it', async () => {
     assert.equal((await run('hyperkube', 'kubelet', '--version')).out, 'Kubernetes v1.36.4+hyperkube1\n')
     assert.equal((await run('kubelet', '--version')).out, 'Kubernetes v1.36.4+hyperkube1\n')
     assert.match(
@@ -132,8 +132,8 @@ describe('hyperkube', () => {
   })
 })
 
-describe('a planned program', () => {
-  it('reports that it is not built yet and fails, whatever its arguments', async () => {
+describe('a program that is planned', () => {
+  it('exits with an error that it is not built yet, for any arguments', async () => {
     const err = 'hyperkube server is not built yet; see CHANGELOG.md for what works today\n'
     assert.deepEqual(await run('hyperkube', 'server', '--port=x', 'x'), {
       code: 1,
@@ -143,7 +143,7 @@ describe('a planned program', () => {
     assert.deepEqual(await run('server'), { code: 1, out: '', err })
   })
 
-  it('reports in its help that it is not built yet', async () => {
+  it('states in its help that it is not built yet', async () => {
     assert.match((await run('server', '--help')).out, /This program is not built yet/)
   })
 })

@@ -18,7 +18,7 @@ const node = (addresses: readonly (readonly [string, string])[], port = 0): Node
     },
   }) as unknown as Node
 
-test('uses the first preferred address type of the node', () => {
+test('metrics-server uses the first preferred address type of the node', () => {
   const both = node([
     ['Hostname', 'one'],
     ['InternalIP', '10.0.0.1'],
@@ -30,7 +30,7 @@ test('uses the first preferred address type of the node', () => {
   assert.equal(kubeletUrl(undefined, FLAGS), undefined)
 })
 
-test('uses the port in the node status if configured', () => {
+test('metrics-server uses the port in the node status if configured', () => {
   const own = node([['InternalIP', '10.0.0.1']], 10_260)
   assert.equal(kubeletUrl(own, FLAGS), 'https://10.0.0.1:10250')
   assert.equal(kubeletUrl(own, { ...FLAGS, 'kubelet-use-node-status-port': true }), 'https://10.0.0.1:10260')

@@ -72,7 +72,7 @@ async function texts(store: Backend): Promise<string[]> {
 }
 
 describe('hyperkube snapshot', () => {
-  it('saves a store that a server has open, and lists the snapshot', async (t) => {
+  it('saves a store that a running server has open, and lists the snapshot', async (t) => {
     const { folder, open, run } = await createBench(t)
     const store = await open()
     const revision = await put(store, '/a', 'one')
@@ -105,7 +105,7 @@ describe('hyperkube snapshot', () => {
     assert.match(described.sha256, /^[0-9a-f]{64}$/)
   })
 
-  it('saves a closed store, even after a crash', async (t) => {
+  it('saves the store of a stopped server, even after a crash', async (t) => {
     const { folder, file, open, run } = await createBench(t)
     const store = await open()
     await put(store, '/a', 'one')
@@ -120,7 +120,7 @@ describe('hyperkube snapshot', () => {
     assert.match(out, /at revision 2 /)
   })
 
-  it('restores a snapshot: keeps the old store, continues revisions upward, and makes watchers relist', async (t) => {
+  it('restores a snapshot: keeps the old store, increases revisions, and makes watchers relist', async (t) => {
     const { folder, open, run } = await createBench(t)
     const before = await open()
     await put(before, '/a', 'one')
@@ -169,7 +169,7 @@ describe('hyperkube snapshot', () => {
     }
   })
 
-  it('restores to an empty directory, and from a file elsewhere', async (t) => {
+  it('restores to an empty directory, and from a file at any path', async (t) => {
     const { folder, file, open, run } = await createBench(t)
     const store = await open()
     await put(store, '/a', 'one')
@@ -249,8 +249,8 @@ describe('hyperkube snapshot', () => {
 
 const WRITER = fileURLToPath(new URL('../../test/reliability/sqlite-writer.ts', import.meta.url))
 
-describe('a snapshot under load', () => {
-  it('is possible while another process writes to the store', { timeout: 60_000 }, async (t) => {
+describe('a snapshot of a busy store', () => {
+  it('can be saved while another process writes to the store', { timeout: 60_000 }, async (t) => {
     const { folder, file, open, run } = await createBench(t)
     const writer = spawn(process.execPath, [WRITER, file, '8'], { stdio: ['ignore', 'pipe', 'inherit'] })
     const counters = new Map<string, number>()
@@ -276,7 +276,7 @@ describe('a snapshot under load', () => {
       assert.ok(found.get(key)! >= counter, `${key} was acknowledged at ${counter}`)
   })
 
-  it('is consistent at one revision and contains every earlier acknowledged write', { timeout: 60_000 }, async (t) => {
+  it('is consistent at one revision and contains every write acknowledged before', { timeout: 60_000 }, async (t) => {
     const { folder, open, run } = await createBench(t)
     const store = await open()
     const PAIRS = 8

@@ -37,8 +37,8 @@ function setUp(): World {
 
 const join = (texts: readonly string[]): { readonly text: string } => ({ text: texts.join('+') })
 
-describe('live files', () => {
-  it('return the same value until a file changes, and then the new one', async () => {
+describe('files that are reloaded', () => {
+  it('yield the same value until the content changes, and then a new one', async () => {
     const { files, disk, clock } = setUp()
     const changes: string[] = []
     const open = await files.open(['a', 'b'], join, ({ text }) => void changes.push(text))
@@ -53,7 +53,7 @@ describe('live files', () => {
     files.close()
   })
 
-  it('keep the old value while the new one is unreadable, invalid or rejected, and log it', async () => {
+  it('keep the old value while the new content is invalid, and log that', async () => {
     const { files, disk, lines } = setUp()
     const parse = ([text = '']: readonly string[]): string => {
       if (text === 'bad') throw new Error('Not good')
@@ -74,7 +74,7 @@ describe('live files', () => {
     assert.match(lines.join('\n'), /ENOENT\n.*Not good\n.*Unwanted\nReloaded changed file$/)
   })
 
-  it('name the unusable files in the error at start', async () => {
+  it('are named in the error at start if they are unusable', async () => {
     const { files } = setUp()
     await assert.rejects(
       files.open(['a', 'c'], join),
@@ -82,7 +82,7 @@ describe('live files', () => {
     )
   })
 
-  it('stop polling when closed', async () => {
+  it('are no longer polled after close', async () => {
     const { files, disk, clock } = setUp()
     const open = await files.open(['a'], join)
     files.start(() => undefined)

@@ -100,7 +100,7 @@ function layout(annotations: object, architecture = 'amd64'): File[] {
 const NAMED = { 'org.opencontainers.image.ref.name': 'example.com/app:1' }
 
 describe('image archives', () => {
-  it("in docker's format load, plain or compressed, with several images and links", async () => {
+  it("load in docker's format, plain or compressed, with several images and links", async () => {
     const plain = tarArchive(DOCKER)
     for (const archive of [plain, gzipSync(plain), zstdCompressSync(plain)]) {
       const found = await images(archive)
@@ -116,7 +116,7 @@ describe('image archives', () => {
     }
   })
 
-  it('in OCI layout load if the content for this machine is complete', async () => {
+  it('load in OCI layout if they contain all content for this machine', async () => {
     const [image, ...rest] = await images(tarArchive(layout(NAMED)))
     assert.deepEqual([image?.names, rest], [['example.com/app:1'], []])
     assert.ok(image !== undefined && 'references' in image)
@@ -128,7 +128,7 @@ describe('image archives', () => {
     assert.equal(image.config, `sha256:${sha(Buffer.from(JSON.stringify(configOf())))}`)
   })
 
-  it('can be renamed, and need a name if they have none', async () => {
+  it('can be renamed, and require a name if they contain none', async () => {
     const tagged = tarArchive(layout({ 'org.opencontainers.image.ref.name': 'latest' }))
     await assert.rejects(images(tagged), /the image has no name; set one with --name/)
     assert.deepEqual((await images(tagged, 'app:2'))[0]?.names, ['docker.io/library/app:2'])
@@ -170,7 +170,7 @@ describe('image archives', () => {
       await assert.rejects(images(archive), complaint)
     })
 
-  it('of any size stream through constant memory', async () => {
+  it('of any size are streamed with constant memory', async () => {
     const piece = Buffer.alloc(1 << 20)
     const pieces = 32
     let made = 0

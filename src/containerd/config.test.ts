@@ -33,7 +33,7 @@ describe('containerdPaths', () => {
 })
 
 describe('containerdConfig', () => {
-  it('writes version 2 for containerd 1.x', () => {
+  it('writes configuration version 2 for containerd 1.x', () => {
     const text = containerdConfig(settings)
     assert.match(text, /^version = 2\nroot = "\/var\/lib\/hyperkube\/containerd\/root"\n/)
     const lines = [
@@ -51,7 +51,7 @@ describe('containerdConfig', () => {
     for (const line of lines) assert.ok(text.split('\n').includes(line), line)
   })
 
-  it('writes version 3 since 2.0, with separate sections for images and runtime', () => {
+  it('writes configuration version 3 since containerd 2.0, with separate sections for images and runtime', () => {
     const text = containerdConfig({ ...settings, major: 2, mayLowerOomScore: true })
     const lines = [
       'version = 3',
@@ -78,13 +78,13 @@ describe('containerdConfig', () => {
     }
   })
 
-  it('escapes all characters in TOML', () => {
+  it('escapes all special characters in TOML', () => {
     assert.equal(toml({ a: 'x"\\\n\u007f', 'b.c': { d: [] } }), 'a = "x\\"\\\\\\n\\u007f"\n\n["b.c"]\nd = []\n')
   })
 })
 
 describe('networkConfig', () => {
-  it('has a range and a default route per family', () => {
+  it('has a range and a default route for each IP family', () => {
     const { name, plugins } = JSON.parse(networkConfig(['10.1.2.0/24', 'fd00:1::/64'], places))
     assert.equal(name, places.network)
     assert.deepEqual(
@@ -96,7 +96,7 @@ describe('networkConfig', () => {
   })
 })
 
-describe('versionIn', () => {
+describe('versionIn() the output of containerd', () => {
   const table: [string, string][] = [
     ['containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u3\n', '1.6.20'],
     ['containerd github.com/containerd/containerd/v2 v2.4.2 8e1b2c\n', '2.4.2'],
@@ -104,6 +104,6 @@ describe('versionIn', () => {
   ]
   for (const [text, version] of table) it(`finds version ${version}`, () => assert.equal(versionIn(text), version))
 
-  it('rejects output without a version', () =>
+  it('throws for output without a version', () =>
     assert.throws(() => versionIn('containerd, of course'), /reports no version/))
 })

@@ -40,8 +40,8 @@ const SAVED = `*nat
 COMMIT
 `
 
-describe('leftovers of containers', () => {
-  it('include only mounts below their directories, newest first', () => {
+describe('leftovers of a containerd instance', () => {
+  it('include only mounts below its directories, newest first', () => {
     const mounts = mountsBelow(parseMountTable(MOUNTINFO), '/run/hyperkube/a')
     assert.deepEqual(
       mounts.map(({ path }) => path),
@@ -49,11 +49,11 @@ describe('leftovers of containers', () => {
     )
   })
 
-  it('include cgroups of both versions', () => {
+  it('include cgroups of both cgroup versions', () => {
     assert.deepEqual(cgroupMounts(parseMountTable(MOUNTINFO)), ['/sys/fs/cgroup/memory', '/sys/fs/cgroup/unified'])
   })
 
-  it('include NAT rules of their network, their chains, and unused shared chains', () => {
+  it('include NAT rules and chains of its network, and unused shared chains', () => {
     const removals = natRemovals(SAVED, 'hk-a').map((args) => args.join(' '))
     assert.deepEqual(removals, [
       '-D POSTROUTING -s 10.1.0.2/32 -m comment --comment name: "hk-a" id: "one" -j CNI-1111',
@@ -77,7 +77,7 @@ describe('leftovers of containers', () => {
     assert.deepEqual(natRemovals('', 'hk-b'), [])
   })
 
-  it('include shims with the socket of the cluster, and their child processes', () => {
+  it('include shims with its socket, and their child processes', () => {
     const places = containerdPaths('/data')
     const shim = ['containerd-shim-runc-v2', '-namespace', 'k8s.io', '-id', 'x', '-address']
     const all = [

@@ -26,7 +26,7 @@ const PROGRAM = join(import.meta.dirname, '../../bin/hyperkube')
 /** The arguments without the Node binary and the script. */
 const flags = ENTRYPOINT.slice(1, -1)
 
-test('the shell part of bin/hyperkube starts the program with the same Node.js flags as the image', (t) => {
+test('bin/hyperkube passes the same Node.js flags as the container image', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'hyperkube-own-image-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const bin = join(folder, 'bin')
@@ -49,7 +49,7 @@ test('the shell part of bin/hyperkube starts the program with the same Node.js f
   assert.deepEqual(started('kubectl'), ['--disable-warning=ExperimentalWarning'])
 })
 
-test('the image starts the program with the same Node.js flags as bin/hyperkube', () => {
+test('the container image passes the same Node.js flags as bin/hyperkube', () => {
   const list = /const ofServers = \[(?<flags>[^\]]+)\]/.exec(readFileSync(PROGRAM, 'utf8'))?.groups?.['flags'] ?? ''
   assert.deepEqual(
     ['--disable-warning=ExperimentalWarning', ...list.split(', ').map((flag) => flag.slice(1, -1))],

@@ -10,8 +10,8 @@ import { pauseProgram } from './pause-program.ts'
 
 const isHere = process.platform === 'linux' && process.arch === 'x64'
 
-describe('pauseProgram', () => {
-  it('is a small ELF file of its architecture', () => {
+describe('program of the pause container', () => {
+  it('is a small ELF file for its architecture', () => {
     for (const [architecture, machine] of [
       ['amd64', 0x3e],
       ['arm64', 0xb7],

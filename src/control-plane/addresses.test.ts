@@ -11,7 +11,7 @@ function read(...args: string[]): Settings {
   return parseFlags(defineFlags(APISERVER_FLAGS), args).values as unknown as Settings
 }
 
-describe('advertised address', () => {
+describe('advertised address of the API server', () => {
   for (const [args, expected] of [
     [['--advertise-address=192.0.2.1', '--bind-address=192.0.2.9'], '192.0.2.1'],
     [['--bind-address=192.0.2.9'], '192.0.2.9'],
@@ -28,7 +28,7 @@ describe('advertised address', () => {
     }
   })
 
-  it('recognizes loopback addresses', () => {
+  it('is recognized as loopback in all forms', () => {
     assert.deepEqual(['127.0.0.1', '127.1.2.3', '::1', '10.0.0.1', '::2'].map(isLoopback), [
       true,
       true,
@@ -39,8 +39,8 @@ describe('advertised address', () => {
   })
 })
 
-describe('ownNames', () => {
-  it('contains all names of the server for people and pods, each once', () => {
+describe('ownNames() of the API server certificate', () => {
+  it('contains all names of the server for users and pods, each once', () => {
     const flags = read(
       '--datastore=memory',
       '--service-cluster-ip-range=10.96.0.0/12,fd00::/108',

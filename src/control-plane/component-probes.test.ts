@@ -19,7 +19,7 @@ async function all(ask: AskUrl, backend: ProbeParts['backend'] = well): Promise<
   )
 }
 
-test('components are probed at their default ports', async () => {
+test('ComponentStatus probes components at their default ports', async () => {
   const urls: string[] = []
   const healthy = { status: 'True', message: 'ok' }
   const found = await all((url) => {
@@ -34,7 +34,7 @@ test('components are probed at their default ports', async () => {
   assert.deepEqual(urls, ['https://127.0.0.1:10259/healthz', 'https://127.0.0.1:10257/healthz'])
 })
 
-test("failed probes have upstream's messages", async () => {
+test("ComponentStatus has upstream's messages for failed probes", async () => {
   const [[, gone] = []] = await all(refused)
   const text = 'dial tcp 127.0.0.1:10259: connect: connection refused'
   assert.deepEqual(gone, { status: 'False', message: `Get "https://127.0.0.1:10259/healthz": ${text}` })
@@ -42,7 +42,7 @@ test("failed probes have upstream's messages", async () => {
   assert.deepEqual(ill, { status: 'False', message: 'HTTP probe failed with statuscode: 500' })
 })
 
-test('the store reports its own health', async () => {
+test('ComponentStatus contains the health that the store reports', async () => {
   const sick = { health: () => Promise.resolve({ ok: false, message: 'no leader' }) }
   const lost = { health: () => Promise.reject(new Error('closed')) }
   assert.deepEqual((await all(refused, sick)).at(-1), ['etcd-0', { status: 'False', error: 'no leader' }])

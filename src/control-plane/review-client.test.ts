@@ -25,8 +25,8 @@ ${rest}
   })
 }
 
-describe('readWebhookConfig', () => {
-  it('reads files beside the kubeconfig, and absolute ones', async () => {
+describe('kubeconfig of a webhook', () => {
+  it('may refer to files by relative and absolute paths', async () => {
     const cluster = '{ server: "https://hook/x", certificate-authority: ca.pem, tls-server-name: other }'
     assert.deepEqual(await read(cluster, '{ client-certificate: me.pem, client-key: /keys/me.key }'), {
       url: 'https://hook/x',
@@ -40,13 +40,13 @@ describe('readWebhookConfig', () => {
     ['{ tokenFile: token }', 'Bearer abc'],
     ['{ username: me, password: pw }', 'Basic bWU6cHc='],
   ] as const) {
-    it(`sends ${authorization} for ${user}`, async () => {
+    it(`leads to the header Authorization: ${authorization} with user ${user}`, async () => {
       const { headers } = await read('{ server: "https://hook" }', user)
       assert.deepEqual(headers, { authorization })
     })
   }
 
-  it('reads inline data', async () => {
+  it('may contain inline data', async () => {
     const { tls } = await read('{ server: "https://hook", certificate-authority-data: Q0E= }')
     assert.deepEqual(tls, { ca: 'CA' })
   })
@@ -78,6 +78,6 @@ describe('readWebhookConfig', () => {
       /"exec" of a user is not supported/,
     ],
   ] as const) {
-    it(`refuses a kubeconfig with ${name}`, () => assert.rejects(reading(), error))
+    it(`is refused with ${name}`, () => assert.rejects(reading(), error))
   }
 })

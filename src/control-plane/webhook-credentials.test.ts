@@ -10,7 +10,7 @@ import { openWebhookCredentials, userFor } from './webhook-credentials.ts'
 const kubeconfig = (users: Readonly<Record<string, object>>, rest: object = {}): string =>
   JSON.stringify({ users: Object.entries(users).map(([name, user]) => ({ name, user })), ...rest })
 
-describe('userFor', () => {
+describe('userFor() a webhook server', () => {
   const context = { 'current-context': 'c', contexts: [{ name: 'c', context: { user: 'mine' } }] }
   const table: readonly (readonly [target: string, names: string, user: string | undefined])[] = [
     ['hook.ns.svc:443', 'hook.ns.svc:443 hook.ns.svc *', 'hook.ns.svc:443'],
@@ -23,14 +23,14 @@ describe('userFor', () => {
     ['example.com:443', 'other', undefined],
   ]
   for (const [target, names, user] of table) {
-    it(`chooses ${user} of ${names} for ${target}`, async () => {
+    it(`chooses ${user} of the kubeconfig users ${names} for ${target}`, async () => {
       const users = Object.fromEntries(names.split(' ').map((name) => [name, {}]))
       assert.equal(userFor(await parseKubeconfig(kubeconfig(users, context), '/etc/k'), target), user)
     })
   }
 })
 
-describe('openWebhookCredentials', () => {
+describe('credentials for admission webhooks', () => {
   const files = new Map<string, string>()
   const readFile = (path: string): Promise<string> =>
     files.has(path) ? Promise.resolve(files.get(path)!) : Promise.reject(new Error(`no ${path}`))
@@ -38,7 +38,7 @@ describe('openWebhookCredentials', () => {
   const open = (): ReturnType<typeof openWebhookCredentials> =>
     openWebhookCredentials({ files: live, readFile }, 'MutatingAdmissionWebhook', '/etc/k')
 
-  it('reads certificates, tokens, passwords and impersonation', async () => {
+  it('contain certificates, tokens, passwords and impersonation', async () => {
     files.set('/etc/cert.pem', 'CERT')
     const user = { 'client-certificate': 'cert.pem', 'client-key-data': Buffer.from('KEY').toString('base64') }
     files.set(
@@ -63,7 +63,7 @@ describe('openWebhookCredentials', () => {
     assert.equal(credentialsFor('other:443'), undefined)
   })
 
-  it('reloads a token file', async () => {
+  it('contain the current token of a token file', async () => {
     files.set('/etc/k', kubeconfig({ '*': { tokenFile: '/etc/token' } }))
     files.set('/etc/token', 'one\n')
     const credentialsFor = await open()
@@ -73,7 +73,7 @@ describe('openWebhookCredentials', () => {
     assert.deepEqual(credentialsFor('x:443')?.headers, { authorization: 'Bearer two' })
   })
 
-  it('names the plugin and the file in its error if the kubeconfig is unusable', async () => {
+  it('have an error with plugin and file if the kubeconfig is unusable', async () => {
     const start =
       'failed to apply admission: couldn\'t init admission plugin "MutatingAdmissionWebhook": cannot use kubeConfigFile "/etc/k":'
     files.set('/etc/k', kubeconfig({ '*': { exec: { command: 'x' } } }))

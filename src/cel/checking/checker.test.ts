@@ -52,7 +52,7 @@ function messages(source: string): readonly string[] {
   return issues.map(({ column, message }) => `${column} ${message}`)
 }
 
-describe('type of an expression', () => {
+describe('CEL type checker', () => {
   const table: readonly (readonly [source: string, type: string])[] = [
     ['null', 'null_type'],
     ['[]', 'list(dyn)'],
@@ -100,13 +100,13 @@ describe('type of an expression', () => {
     ["'%d %s'.format([1, 'a'])", 'string'],
   ]
   for (const [source, type] of table) {
-    it(`of ${source} is ${type}`, () => {
+    it(`finds that ${source} has type ${type}`, () => {
       assert.equal(typeOf(source), type)
     })
   }
 })
 
-describe('invalid expression', () => {
+describe('CEL type checker with an invalid expression', () => {
   const table: readonly (readonly [source: string, ...found: string[]])[] = [
     ['x', "0 undeclared reference to 'x' (in container '')"],
     ['x.y + z()', "0 undeclared reference to 'x' (in container '')", "7 undeclared reference to 'z' (in container '')"],
@@ -148,20 +148,20 @@ describe('invalid expression', () => {
     ],
   ]
   for (const [source, ...found] of table) {
-    it(`is rejected: ${source}`, () => {
+    it(`rejects ${source}`, () => {
       assert.deepEqual(messages(source), found)
     })
   }
 
-  it('lists at most a hundred issues', () => {
+  it('reports at most a hundred issues', () => {
     const { report, issues } = environment.compile(`[${'x,'.repeat(150)}]`) as { report: string; issues: unknown[] }
     assert.equal(issues.length, 100)
     assert.match(report, /\n50 more errors were truncated$/)
   })
 })
 
-describe('compiled expression', () => {
-  it('knows its used variables, also in macros', () => {
+describe('compiled CEL expression', () => {
+  it('lists the variables that it uses, also in macros', () => {
     const compiled = environment.compile('l.all(x, x > i) && a.b')
     assert.ok(compiled.issues === undefined)
     assert.deepEqual(
@@ -176,7 +176,7 @@ describe('compiled expression', () => {
     assert.notEqual(environment.compile('more + s').issues, undefined)
   })
 
-  it('of many parts is checked in linear time', () => {
+  it('is checked in linear time for an expression with many operands', () => {
     assert.equal(typeOf(`[${'l.map(x, [x, i]).size() + m.x,'.repeat(2000)}]`), 'list(int)')
   })
 })

@@ -41,28 +41,28 @@ function estimate(source: string): string {
 
 const UNBOUNDED = '18446744073709551615'
 
-describe('an estimate', () => {
+describe('cost estimate of a CEL expression', () => {
   const table: readonly (readonly [what: string, source: string, cost: string])[] = [
-    ['of a literal is 0', '1', '0'],
-    ['of a variable', 'b', '1'],
+    ['is 0 for a literal', '1', '0'],
+    ['is 1 for a variable', 'b', '1'],
     ['counts each selection', 'self.map', '2'],
-    ['of a field of a dynamic value is that of the value', 'self.any.x.y', '2'],
-    ['of has() is that of its operand', 'has(self.map.x)', '2'],
-    ['of literals counts their parts', '[b, b]', '12'],
-    ['of a map', "{'a': b}", '31'],
-    ['of a message', 'google.protobuf.BoolValue{value: b}', '41'],
-    ['of && is at least that of the left side', 'b && b && b', '1..3'],
-    ['of a conditional has the more expensive branch as its maximum', 'b ? self.map.size() : 1', '1..4'],
-    ['of a loop depends on the limit of the type', 'self.list.all(x, true)', '3..33'],
+    ['is that of the value for a field of a dynamic value', 'self.any.x.y', '2'],
+    ['is that of the operand for has()', 'has(self.map.x)', '2'],
+    ['counts the elements of a list literal', '[b, b]', '12'],
+    ['counts the entries of a map literal', "{'a': b}", '31'],
+    ['counts the fields of a message literal', 'google.protobuf.BoolValue{value: b}', '41'],
+    ['is at least that of the left side for &&', 'b && b && b', '1..3'],
+    ['has the more expensive branch of a conditional as its maximum', 'b ? self.map.size() : 1', '1..4'],
+    ['of a loop follows the size limit of the type', 'self.list.all(x, true)', '3..33'],
     ['of a loop over a literal is exact', '[1, 2].all(x, true)', '17'],
     ['of a loop over a list without a limit is unbounded', 'other.all(x, true)', `2..${UNBOUNDED}`],
-    ['of a loop in a loop', 'self.rows.all(r, r.all(x, x))', '3..103'],
+    ['multiplies nested loops', 'self.rows.all(r, r.all(x, x))', '3..103'],
     ['of a loop over values of a map', 'self.map.all(k, v, v.all(x, true))', '3..81'],
-    ['of a loop over an entry', "self.map['a'].all(x, true)", '4..25'],
-    ['of a loop over a mapped list knows its size', 'self.list.map(x, x).all(y, true)', '14..174'],
-    ['of a loop over one of two lists takes the longer', '(b ? self.list : self.list).all(x, true)', '4..34'],
-    ['knows the size through dyn()', 'dyn(self.list).all(x, true)', '4..34'],
-    ['of an absent value', 'self.?map', '2'],
+    ['of a loop over an entry of a map follows the size limit of the entry', "self.map['a'].all(x, true)", '4..25'],
+    ['of a loop over a mapped list follows the size of the list', 'self.list.map(x, x).all(y, true)', '14..174'],
+    ['of a loop over one of two lists follows the longer one', '(b ? self.list : self.list).all(x, true)', '4..34'],
+    ['keeps the size limit through dyn()', 'dyn(self.list).all(x, true)', '4..34'],
+    ['is 2 for an optional selection', 'self.?map', '2'],
   ]
   for (const [what, source, cost] of table) {
     it(`${what}: ${source}`, () => {
@@ -70,7 +70,7 @@ describe('an estimate', () => {
     })
   }
 
-  it('uses the size limit of the same field as upstream, even where that is the wrong one', () => {
+  it('uses the same size limit as upstream, even where upstream takes that of another field', () => {
     // The path of `s.a` is overwritten when `s.b` is appended to the same path, before the loop over `s.a` is counted.
     const item: ObjectType = {
       kind: 'object',

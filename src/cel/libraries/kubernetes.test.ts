@@ -2,7 +2,7 @@ import { describe } from 'node:test'
 
 import { testRows } from './evaluate.fixture.ts'
 
-describe('urls', () => {
+describe('CEL functions for URLs evaluate', () => {
   testRows([
     ['url("https://u:p@Example.com:8443/a%20b/?q=1&q=2&r=#f").getHost()', 'Example.com:8443'],
     ['url("https://[::1]:80/").getHostname() + url("https://[::1]:80/").getPort()', '::180'],
@@ -22,7 +22,7 @@ describe('urls', () => {
   ])
 })
 
-describe('quantities', () => {
+describe('CEL functions for quantities evaluate', () => {
   testRows([
     ['quantity("1.5Gi").asApproximateFloat()', 1610612736],
     ['quantity("1k").compareTo(quantity("1000"))', 0],
@@ -35,7 +35,7 @@ describe('quantities', () => {
   ])
 })
 
-describe('addresses', () => {
+describe('CEL functions for IP addresses and CIDRs evaluate', () => {
   testRows([
     ['ip("2001:DB8::1").family() + ip("10.0.0.1").family()', 10],
     ['ip.isCanonical("2001:DB8::1") || !ip.isCanonical("::1")', false],
@@ -67,7 +67,7 @@ describe('addresses', () => {
   ])
 })
 
-describe('versions', () => {
+describe('CEL functions for versions evaluate', () => {
   testRows([
     ['semver("1.2.3-rc.1").isLessThan(semver("1.2.3"))', true],
     ['semver("1.0.0-2").compareTo(semver("1.0.0-10"))', -1],
@@ -79,7 +79,7 @@ describe('versions', () => {
   ])
 })
 
-describe('named formats', () => {
+describe('CEL functions for named formats evaluate', () => {
   testRows([
     ['format.dns1123Label().validate("a-b").hasValue()', false],
     ['format.named("dns1123Label").value().validate("-").value().size() > 0', true],

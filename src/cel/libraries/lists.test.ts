@@ -2,7 +2,7 @@ import { describe } from 'node:test'
 
 import { testRows } from './evaluate.fixture.ts'
 
-describe('list functions', () => {
+describe('CEL functions for lists evaluate', () => {
   testRows([
     ['[1, 2, 3, 4].slice(1, 3)', [2, 3], 13],
     ['[1, 2].slice(0, 3)', '!cannot slice(0, 3), list is length 2'],
@@ -22,7 +22,7 @@ describe('list functions', () => {
   ])
 })
 
-describe('list functions of Kubernetes', () => {
+describe('CEL functions for lists in Kubernetes evaluate', () => {
   testRows([
     ['[1, 2, 2].isSorted() && !["b", "a"].isSorted()', true],
     ['[1, 2, 3].sum()', 6, 3],
@@ -37,7 +37,7 @@ describe('list functions of Kubernetes', () => {
   ])
 })
 
-describe('sets', () => {
+describe('CEL functions for sets evaluate', () => {
   testRows([
     ['sets.contains([1, 2, 3], [3, 1])', true, 7],
     ['sets.equivalent([1, 1], [1])', true, 5],
@@ -46,7 +46,7 @@ describe('sets', () => {
   ])
 })
 
-describe('optionals', () => {
+describe('CEL functions for optional values evaluate', () => {
   testRows([
     ['optional.ofNonZeroValue(0).hasValue() || optional.ofNonZeroValue("").hasValue()', false],
     ['optional.ofNonZeroValue([0]).value()', [0]],
@@ -63,7 +63,7 @@ describe('optionals', () => {
   ])
 })
 
-describe('macros with two variables', () => {
+describe('CEL macros with two variables evaluate', () => {
   testRows([
     ['[10, 20].transformList(i, v, i + v)', [10, 21]],
     ['{"a": 1}.transformMapEntry(k, v, {string(v): k})', { 1: 'a' }],

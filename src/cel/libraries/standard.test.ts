@@ -2,7 +2,7 @@ import { describe } from 'node:test'
 
 import { testRows } from './evaluate.fixture.ts'
 
-describe('arithmetic', () => {
+describe('CEL arithmetic evaluates', () => {
   testRows([
     ['7 / 2', 3, 1],
     ['-7 / 2', -3],
@@ -28,7 +28,7 @@ describe('arithmetic', () => {
   ])
 })
 
-describe('ordering', () => {
+describe('CEL comparisons evaluate', () => {
   testRows([
     ['1 < 2u && 2u < 2.5 && -1 < 0u', true],
     ['9223372036854775807 < 18446744073709551615u', true],
@@ -43,7 +43,7 @@ describe('ordering', () => {
   ])
 })
 
-describe('equality', () => {
+describe('CEL equality evaluates', () => {
   testRows([
     ['[1, 2] == [1, 2]', true, 1],
     ['{"a": [1]} == {"a": [1]}', true],
@@ -57,7 +57,7 @@ describe('equality', () => {
   ])
 })
 
-describe('conversions', () => {
+describe('CEL conversions evaluate', () => {
   testRows([
     ['int("-9223372036854775808")', -9223372036854775808n, 0],
     ['int("9223372036854775808")', "!type conversion error from 'string' to 'int'"],
@@ -78,7 +78,7 @@ describe('conversions', () => {
   ])
 })
 
-describe('strings and collections', () => {
+describe('CEL functions for strings and collections evaluate', () => {
   testRows([
     ['"héllo".contains("él")', true, 1],
     ['"a😀b".size()', 3],
@@ -95,7 +95,7 @@ describe('strings and collections', () => {
   ])
 })
 
-describe('times', () => {
+describe('CEL functions for timestamps and durations evaluate', () => {
   testRows([
     ['timestamp("2024-03-31T00:59:59Z").getHours("Europe/Paris")', 1],
     ['timestamp("2024-03-31T01:00:00Z").getHours("Europe/Paris")', 3],

@@ -2,7 +2,7 @@ import { describe } from 'node:test'
 
 import { testRows } from './evaluate.fixture.ts'
 
-describe('string functions', () => {
+describe('CEL functions for strings evaluate', () => {
   testRows([
     ['"a😀b".charAt(1) + "a😀b".charAt(2)', '😀b'],
     ['"abc".charAt(3)', ''],
@@ -25,7 +25,7 @@ describe('string functions', () => {
   ])
 })
 
-describe('string.format', () => {
+describe('CEL function string.format evaluates', () => {
   testRows([
     ['"%d%%".format([50])', '50%', 1],
     ['"%f|%.1f|%.3f".format([1234567.5, 0.25, -0.0005])', '1,234,567.500000|0.2|-0.001'],
@@ -49,7 +49,7 @@ describe('string.format', () => {
   ])
 })
 
-describe('regular expressions', () => {
+describe('CEL functions for regular expressions evaluate', () => {
   testRows([
     ['"abc 123 de 45".find("[0-9]+")', '123', 4],
     ['"abc".find("x")', ''],

@@ -122,18 +122,18 @@ const failing: readonly (readonly [string, string, number])[] = [
   ],
 ]
 
-describe('a planned expression', () => {
+describe('evaluation of a CEL expression', () => {
   for (const [source, value, cost] of sound) {
-    it(`${source} is ${JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner))}, for ${cost}`, () => {
+    it(`yields the value and the cost ${cost} of ${source}`, () => {
       assert.deepEqual(run(source), { value, cost })
     })
   }
 
   for (const [source, error, cost] of failing) {
-    it(`${source} fails with "${error}", for ${cost}`, () => assert.deepEqual(run(source), { error, cost }))
+    it(`fails with "${error}" at cost ${cost} for ${source}`, () => assert.deepEqual(run(source), { error, cost }))
   }
 
-  it('is refused if a constant part fails', () => {
+  it('is refused in advance if a constant subexpression fails', () => {
     const compiled = environment.compile('int("x") == n')
     assert.ok(compiled.issues === undefined)
     assert.throws(() => compiled.program(), new CelError("type conversion error from 'string' to 'int'"))
@@ -151,7 +151,7 @@ describe('a planned expression', () => {
     assert.equal(run('n + n', 2).error, 'operation cancelled: actual cost limit exceeded')
   })
 
-  it('adds the cost of a long search before the search', () => {
+  it('charges a long search before it runs', () => {
     const compiled = environment.compile('lists.range(n * 1000000000).exists(x, false)')
     assert.ok(compiled.issues === undefined)
     assert.throws(() => compiled.program().evaluate(values, { limit: 1000, spent: 0 }), CelBudgetError)
@@ -168,7 +168,7 @@ describe('a planned expression', () => {
     )
   })
 
-  it('fails if its work exceeds a budget that is independent of the cost', () => {
+  it('fails if its work exceeds a budget that is independent of the CEL cost', () => {
     const source = 'lists.range(10000).all(x, s.matches("x{1000}y") == false && x >= 0)'
     const compiled = createEnvironment({ variables }).compile(source)
     assert.ok(compiled.issues === undefined)
@@ -177,7 +177,7 @@ describe('a planned expression', () => {
   })
 })
 
-describe('JSON seen through declared types', () => {
+describe('CEL evaluation of JSON with declared types', () => {
   const item: ObjectType = {
     kind: 'object',
     name: 'Item',
@@ -242,9 +242,9 @@ describe('JSON seen through declared types', () => {
     ['self.items.exists(i, i.id == "y" && !has(i.at))', true],
   ]
   for (const [source, value] of cases)
-    it(`${source} is ${JSON.stringify(value)}`, () => assert.deepEqual(check(source), value))
+    it(`yields ${JSON.stringify(value)} for ${source}`, () => assert.deepEqual(check(source), value))
 
-  it("has Go's error for an invalid time", () => {
+  it("fails with Go's error for an invalid timestamp", () => {
     const complaint = (text: string): unknown => fromTyped(text, { kind: 'timestamp' })
     assert.deepEqual(
       complaint('soon'),

@@ -65,7 +65,7 @@ function messages(source: string): readonly string[] {
 
 const EXPRESSION = `{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`
 
-describe('parsing', () => {
+describe('parser of CEL expressions', () => {
   const table: readonly (readonly [source: string, tree: string])[] = [
     ['1 + 2 * 3 - 4', '_-_(_+_(1, _*_(2, 3)), 4)'],
     ['a < b == c', '_==_(_<_(a, b), c)'],
@@ -99,12 +99,12 @@ describe('parsing', () => {
     })
   }
 
-  it('balances chains of logical operators', () => {
+  it('balances chains of logical operators into a tree of small depth', () => {
     assert.equal(parsed('a && b && c && d && e'), '_&&_(_&&_(_&&_(a, b), c), _&&_(d, e))')
   })
 })
 
-describe('literals', () => {
+describe('parser of CEL literals', () => {
   const table: readonly (readonly [source: string, value: string])[] = [
     ['0x1F', '31'],
     ['-0x1f', '-31'],
@@ -139,13 +139,13 @@ describe('literals', () => {
     [String.raw`b'\u00e9'`, '1:0 unable to unescape string'],
   ]
   for (const [source, message] of bad) {
-    it(`refuses ${source}`, () => {
+    it(`rejects ${source}`, () => {
       assert.deepEqual(messages(source), [message])
     })
   }
 })
 
-describe('macros', () => {
+describe('parser of CEL macros', () => {
   const table: readonly (readonly [source: string, tree: string])[] = [
     ['has(a.b)', 'a.b~'],
     ['l.all(x, p)', 'fold(x of l; @result = true; @not_strictly_false(@result); _&&_(@result, p); @result)'],
@@ -194,18 +194,18 @@ describe('macros', () => {
     ],
   ]
   for (const [source, message] of bad) {
-    it(`refuses ${source}`, () => {
+    it(`rejects ${source}`, () => {
       assert.deepEqual(messages(source), [message])
     })
   }
 
-  it('that copy their target are limited', () => {
+  it('limits macros that copy their target', () => {
     const source = `o${'.optMap(x, x)'.repeat(60)}`
     assert.match(messages(source)[0] ?? '', /exceeds limit of \d+ nodes/)
   })
 })
 
-describe('syntax errors', () => {
+describe('syntax error of a CEL expression', () => {
   const table: readonly (readonly [source: string, ...found: string[]])[] = [
     ['', `1:-1 Syntax error: mismatched input '<EOF>' expecting ${EXPRESSION}`],
     ['1 +', `1:3 Syntax error: mismatched input '<EOF>' expecting ${EXPRESSION}`],
@@ -273,12 +273,12 @@ describe('syntax errors', () => {
     ['.for(1)', '1:0 reserved identifier: for'],
   ]
   for (const [source, ...found] of table) {
-    it(`equal upstream's for ${JSON.stringify(source)}`, () => {
+    it(`is the same as upstream's for ${JSON.stringify(source)}`, () => {
       assert.deepEqual(messages(source), found)
     })
   }
 
-  it('are marked below the source line, with wide dots below wide characters', () => {
+  it('is marked below the source line, with wide dots below wide characters', () => {
     assert.equal(
       parsed("true &&\n\t'日本😀' + "),
       `ERROR: <input>:2:10: Syntax error: mismatched input '<EOF>' expecting ${EXPRESSION}\n |  '日本😀' + \n | ..．．．....^`,
@@ -287,7 +287,7 @@ describe('syntax errors', () => {
   })
 })
 
-describe('parse()', () => {
+describe('parse() of the CEL parser', () => {
   const pieces = fc.constantFrom(
     ...TOKEN_KINDS.filter((kind) => kind !== 'EOF'),
     ' ',
@@ -304,7 +304,7 @@ describe('parse()', () => {
     fc.array(pieces, { maxLength: 40 }).map((list) => list.join('')),
   )
 
-  it('parses any text, or reports errors at positions within it', () => {
+  it('accepts any text, or reports errors at positions within it', () => {
     fc.assert(
       fc.property(texts, (source) => {
         const { tree, findings } = parse(source)
@@ -320,7 +320,7 @@ describe('parse()', () => {
   })
 })
 
-describe('the limits of a text', () => {
+describe('limits of a CEL expression', () => {
   const nested = (depth: number): string => `${'('.repeat(depth)}1${')'.repeat(depth)}`
   const table: readonly (readonly [name: string, source: string, message?: string])[] = [
     ['249 parentheses', nested(249)],
@@ -339,7 +339,7 @@ describe('the limits of a text', () => {
     ['deep text that is wrong', '('.repeat(300), 'expression recursion limit exceeded: 250'],
   ]
   for (const [name, source, message] of table) {
-    it(message === undefined ? `allow ${name}` : `refuse ${name}`, () => {
+    it(`${message === undefined ? 'allow' : 'reject'} ${name}`, () => {
       const { findings } = parse(source)
       assert.deepEqual(findings, message === undefined ? undefined : [{ at: undefined, message }])
     })

@@ -24,7 +24,7 @@ describe('the lock of a kubeconfig', () => {
   const withPid = (pid: number) => (text: string) => text.replace(` ${process.pid} `, ` ${pid} `)
   const deadPid = (): number => spawnSync('true').pid
 
-  it('is a file that exists exactly while it is owned', async () => {
+  it('is a file that exists exactly while a process has the lock', async () => {
     {
       await using _ = await createLock(kubeconfig)
       assert.ok(readlinkSync(lock).includes(` ${process.pid} `))
@@ -45,7 +45,7 @@ describe('the lock of a kubeconfig', () => {
     await assert.rejects(createLock(kubeconfig), { code: 'EEXIST' })
   })
 
-  it('stays with kubectl, whose lock is an empty file', async () => {
+  it('respects the empty lock file of kubectl', async () => {
     writeFileSync(lock, '', { mode: 0 })
     await assert.rejects(createLock(kubeconfig), { code: 'EEXIST' })
     assert.ok(existsSync(lock))

@@ -36,8 +36,8 @@ interface Config {
   'current-context': string
 }
 
-describe('kubeconfig', () => {
-  it('writes to a named pipe without reading it first', async (t) => {
+describe('kubeconfig file', () => {
+  it('can be a named pipe, which is not read before the write', async (t) => {
     const file = await fileFor(t)
     execFileSync('mkfifo', [file])
     const owner = 'x'
@@ -50,7 +50,7 @@ describe('kubeconfig', () => {
     assert.ok((await stat(file)).isFIFO())
   })
 
-  it('waits for the lock of kubectl config before it changes the file', async (t) => {
+  it('is changed only when kubectl config has released its lock', async (t) => {
     const file = await fileFor(t, theirs)
     const lock = await createLock(file)
     const merging = mergeKubeconfig(file, entry)
@@ -74,7 +74,7 @@ describe('kubeconfig', () => {
     assert.deepEqual(clusters.map(({ name }) => name).sort(), names)
   })
 
-  it("keeps its content while a dead program's lock exists, and the error names the lock", async (t) => {
+  it('stays unchanged while the lock of a dead program exists, and the error names the lock', async (t) => {
     const file = await fileFor(t, theirs)
     await using _lock = await createLock(file)
     const clock = createVirtualClock()
@@ -85,7 +85,7 @@ describe('kubeconfig', () => {
     assert.equal(await readFile(file, 'utf8'), theirs)
   })
 
-  it('creates a file with mode 0600 and inline credentials', async (t) => {
+  it('is created with mode 0600 and inline credentials', async (t) => {
     const file = await fileFor(t)
     await mergeKubeconfig(file, entry)
     assert.equal(await readFile(file, 'utf8'), kubeconfigText(entry))
@@ -97,7 +97,7 @@ describe('kubeconfig', () => {
     })
   })
 
-  it('keeps the entries of others when it adds and removes one', async (t) => {
+  it('keeps entries of other programs when a cluster adds and removes its entry', async (t) => {
     const file = await fileFor(t, theirs)
     await mergeKubeconfig(file, entry)
     await mergeKubeconfig(file, { ...entry, server: 'https://127.0.0.1:7443' })
@@ -116,7 +116,7 @@ describe('kubeconfig', () => {
     assert.deepEqual(removed, { preferences: {}, ...(parseYaml(theirs) as object) })
   })
 
-  it('restores the previous current-context, skipping entries that no longer exist', async (t) => {
+  it('gets its previous current-context back, or an earlier one if that no longer exists', async (t) => {
     const file = await fileFor(t, theirs)
     const names = ['one', 'two', 'three']
     for (const name of names) await mergeKubeconfig(file, { ...entry, name, owner: name })
@@ -132,7 +132,7 @@ describe('kubeconfig', () => {
     assert.equal(await current(), 'prod')
   })
 
-  it('removes current-context with the last context, and keeps one that the user chose', async (t) => {
+  it('loses current-context with the last context, and keeps one that the user chose', async (t) => {
     const file = await fileFor(t)
     await mergeKubeconfig(file, { ...entry, owner: '/a' })
     await removeOwned(file, '/a')
@@ -145,7 +145,7 @@ describe('kubeconfig', () => {
     assert.equal((parseYaml(await readFile(chosen, 'utf8')) as unknown as Config)['current-context'], 'prod')
   })
 
-  it('tracks owners: names of other owners are taken, and only own entries are removed', async (t) => {
+  it('records the owner of an entry, so that only the owner removes it', async (t) => {
     const file = await fileFor(t, theirs)
     const names = ['prod', 'hyperkube', 'hyperkube-b']
     const a = { ...entry, owner: '/a' }
@@ -165,7 +165,7 @@ describe('kubeconfig', () => {
     )
   })
 
-  it('refuses to overwrite a file of another format', async (t) => {
+  it('is not overwritten if it has another format', async (t) => {
     const file = await fileFor(t, 'just some text')
     await assert.rejects(mergeKubeconfig(file, entry), /is not a kubeconfig/)
     assert.equal(await readFile(file, 'utf8'), 'just some text')

@@ -28,7 +28,7 @@ function createWorld() {
 }
 
 describe('EventRecorder with a slow server', () => {
-  it('merges waiting repeats and keeps their first and last time', async () => {
+  it('merges repeats of a queued event and keeps its first and last time', async () => {
     const { clock, made, say, answer } = createWorld()
     say('other')
     say('web')

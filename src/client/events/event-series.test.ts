@@ -47,7 +47,7 @@ const saying = (note: string): Parameters<SeriesRecorder['record']>[1] => ({
 })
 
 describe('SeriesRecorder', () => {
-  it('writes a few events at a time, and those of one series in order', async () => {
+  it('writes a few events concurrently, and those of one series in order', async () => {
     const { recorder, clock, sent, answer } = start()
     for (const name of ['a', 'a', 'b', 'c', 'd', 'e']) recorder.record(about(name), saying(name))
     await clock.advance(0)
@@ -61,7 +61,7 @@ describe('SeriesRecorder', () => {
     await recorder.end()
   })
 
-  it('waits for more important requests, up to a limit', async () => {
+  it('sends events after more important requests, with a maximum delay', async () => {
     const busy = Promise.withResolvers<void>()
     let whenIdle: Promise<void> | undefined = busy.promise
     const { recorder, clock, sent } = start({ whenIdle: () => whenIdle })
@@ -77,7 +77,7 @@ describe('SeriesRecorder', () => {
     assert.deepEqual(sent, ['POST a', 'POST b'])
   })
 
-  it('delays the end of a program only briefly', async () => {
+  it('delays the exit of a program only briefly', async () => {
     const { recorder, clock, sent, answer } = start()
     for (const name of ['a', 'b', 'c', 'd', 'e']) recorder.record(about(name), saying(name))
     const ended = recorder.end()

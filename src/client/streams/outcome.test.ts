@@ -13,8 +13,8 @@ const exit = (message: string): object => ({
   details: { causes: [{ reason: 'ExitCode', message }] },
 })
 
-describe('failureOf()', () => {
-  it('treats an empty report and Success as success', () => {
+describe('failureOf() a remote command', () => {
+  it('treats an empty Status and a Status of Success as success', () => {
     assert.equal(failureOf(Buffer.alloc(0)), undefined)
     assert.equal(reported({ status: 'Success' }), undefined)
   })

@@ -9,7 +9,7 @@ import { createMemoryMounter } from '#kits/kubelet/memory-mounter.ts'
 
 import { kubeletFolder, podLogsFolder, removeMachineFolders, volumesFolder } from './machine-folders.ts'
 
-test('removeMachineFolders deletes pod directories, but nothing that is still mounted', async () => {
+test('removeMachineFolders() deletes pod directories, but no directory that is still mounted', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'hyperkube-'))
   try {
     const mounter = createMemoryMounter()

@@ -19,8 +19,8 @@ const linkOf = (more: Partial<LinkState> = {}): LinkState => ({
   ...more,
 })
 
-describe('planOutside', () => {
-  it('puts a new link on the bridge in hairpin mode', () => {
+describe('planOutside() for the link of a node', () => {
+  it('attaches a new link to the bridge in hairpin mode', () => {
     assert.deepEqual(planOutside(PLAN, undefined).slice(1), [
       ['link', 'set', 'dev', 'hkl-1', 'master', 'hkn-1'],
       HAIRPIN,
@@ -28,7 +28,7 @@ describe('planOutside', () => {
     ])
   })
 
-  it('keeps a correct link', () => assert.deepEqual(planOutside(PLAN, linkOf()), []))
+  it('plans nothing for a correct link', () => assert.deepEqual(planOutside(PLAN, linkOf()), []))
 
   it('enables hairpin mode on a link of an older release', () => {
     assert.deepEqual(planOutside(PLAN, linkOf({ linkinfo: { info_slave_data: { hairpin: false } } })), [HAIRPIN])

@@ -56,9 +56,9 @@ function clusterOf(text: string): ClusterFile {
   return cluster as ClusterFile
 }
 
-describe('flags of a built cluster', () => {
+describe('component flags of a built cluster', () => {
   for (const [name, text] of Object.entries(FILES)) {
-    it(`of ${name} exist in our programs`, () => {
+    it(`exist in our programs for the sample cluster "${name}"`, () => {
       const cluster = clusterOf(text)
       for (const node of cluster.nodes) {
         for (const component of componentsOf(cluster, node)) {

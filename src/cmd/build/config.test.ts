@@ -37,10 +37,10 @@ async function run(
   return { code, out }
 }
 
-describe('build config', () => {
+describe('hyperkube build config', () => {
   const answers = ['', '1', '10.0.0.1', '', '', 'root', 'y', 'y', 'y', ...Array<string>(10).fill('')]
 
-  it('writes the answers to cluster.yml', async () => {
+  it("writes the user's answers to cluster.yml", async () => {
     const { code, out } = await run(['--print'], { answers })
     assert.equal(code, 0)
     assert.match(out, /\[\+\] Number of Hosts \[1\]: /)
@@ -68,7 +68,7 @@ describe('build config', () => {
   })
 })
 
-describe('build', () => {
+describe('hyperkube build', () => {
   const runBuild = async (...args: readonly string[]): Promise<string> => (await run(args, { program: build })).out
 
   it('accepts --debug, --quiet and --trace before and after a command', async () => {

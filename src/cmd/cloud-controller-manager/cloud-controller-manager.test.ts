@@ -14,7 +14,7 @@ async function run(...args: string[]): Promise<string> {
 }
 
 describe('flags of cloud-controller-manager', () => {
-  it("match upstream's names, types and defaults", () => assertUpstreamFlags(CLOUD_FLAGS, 'cloud-controller-manager'))
+  it("have upstream's names, types and defaults", () => assertUpstreamFlags(CLOUD_FLAGS, 'cloud-controller-manager'))
 
   const refusals: readonly [args: readonly string[], message: RegExp][] = [
     [[], /Error: --cloud-provider cannot be empty\n$/],
@@ -24,5 +24,5 @@ describe('flags of cloud-controller-manager', () => {
     [['--cloud-provider=local'], /Error: invalid configuration: no configuration has been provided/],
   ]
   for (const [args, message] of refusals)
-    it(`refuses ${args.join(' ')}`, async () => assert.match(await run(...args), message))
+    it(`are refused: ${args.join(' ') || 'none'}`, async () => assert.match(await run(...args), message))
 })

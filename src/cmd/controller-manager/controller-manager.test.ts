@@ -19,11 +19,11 @@ async function run(...args: string[]): Promise<string> {
 }
 
 describe('flags of kube-controller-manager', () => {
-  it("match upstream's groups, order, types and defaults", () => {
+  it("have upstream's groups, order, types and defaults", () => {
     assertUpstreamFlags(MANAGER_FLAGS, 'kube-controller-manager')
   })
 
-  it('report that they have no effect if no controller reads them', () => {
+  it('state in their usage that they have no effect if no controller reads them', () => {
     const built = new Set(CONTROLLERS.map(({ name }) => name))
     for (const [group, flags] of Object.entries(MANAGER_FLAGS)) {
       if (!group.endsWith('-controller') || built.has(group)) continue
@@ -43,7 +43,7 @@ describe('flags of kube-controller-manager', () => {
     ],
   ]
   for (const [args, message] of refusals) {
-    it(`refuses ${args.join(' ')}`, async () => {
+    it(`are refused with "${message}": ${args.join(' ')}`, async () => {
       assert.match(await run(...args), new RegExp(`Error: ${RegExp.escape(message)}\n$`))
     })
   }
@@ -57,11 +57,11 @@ describe('flags of kube-controller-manager', () => {
   })
 })
 
-describe('RBAC rules of controllers', () => {
+describe('RBAC rules that a controller declares', () => {
   const { clusterRoles, roles } = bootstrapPolicy(() => true)
 
   for (const { name, account = name, actsAsManager, rules } of CONTROLLERS) {
-    it(`of ${name} are a subset of the ClusterRole of its service account`, () => {
+    it(`are a subset of the ClusterRole of its service account: ${name}`, () => {
       const wanted = actsAsManager === true ? 'system:kube-controller-manager' : `system:controller:${account}`
       // Some controllers need access only to one or two namespaces.
       const own = [...clusterRoles, ...roles].filter(({ metadata }) => metadata.name === wanted)
@@ -86,10 +86,10 @@ function covers(rule: PolicyRule, [verb, group, resource]: Right): boolean {
   return has(rule.verbs, verb) && has(rule.apiGroups, group) && has(rule.resources, resource)
 }
 
-describe('/configz', () => {
+describe('page /configz of kube-controller-manager', () => {
   const shown = JSON.stringify(managerConfigz(MANAGER_FLAGS, { 'service-cluster-ip-range': '10.0.0.0/24,fd00::/112' }))
 
-  it('shows every setting by its name in the configuration', () => {
+  it('shows every setting under its configuration name', () => {
     assert.ok(shown.startsWith('{"kubecontrollermanager.config.k8s.io":{"kind":"KubeControllerManagerConfiguration",'))
     for (const part of [
       '"MinResyncPeriod":"12h0m0s"',
@@ -113,8 +113,8 @@ describe('/configz', () => {
   })
 })
 
-describe('userAgent', () => {
-  it('names program, version and platform as upstream', () => {
+describe('User-Agent of a controller', () => {
+  it("consists of program, version and platform as upstream's", () => {
     assert.match(
       userAgent('kube-controller-manager'),
       /^kube-controller-manager\/v1\.36\.4\S* \(\S+\/\S+\) kubernetes\/\S+$/,

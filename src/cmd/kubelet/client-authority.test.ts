@@ -14,13 +14,13 @@ const other = createAuthority({ commonName: 'public' }, tools)
 const node = { commonName: 'system:node:n1', organizations: ['system:nodes'] }
 const certificate = cluster.issue({ ...node, purpose: 'client' }).certificatePem
 
-describe('signerOf', () => {
-  it('returns only the authority that signed the client certificate', () => {
+describe('signerOf() a client certificate', () => {
+  it('returns only the CA that signed the client certificate', () => {
     const ca = `${other.certificatePem}${cluster.certificatePem}`
     assert.equal(signerOf({ ca, certificate }, nowMs).trim(), cluster.certificatePem.trim())
   })
 
-  it('returns nothing for an authority that only signed the certificate of the API server', () => {
+  it('ignores a CA that only signed the certificate of the API server', () => {
     assert.equal(signerOf({ ca: other.certificatePem, certificate }, nowMs), '')
     const serving = cluster.issue({ commonName: 'n1', names: { dns: ['n1'] }, purpose: 'server' }).certificatePem
     assert.equal(signerOf({ ca: cluster.certificatePem, certificate: serving }, nowMs), '')
@@ -30,7 +30,7 @@ describe('signerOf', () => {
     assert.equal(signerOf({ ca: certificate, certificate }, nowMs), '')
   })
 
-  it('returns nothing without an authority, a certificate, or PEM', () => {
+  it('returns nothing without a CA, a certificate, or PEM', () => {
     assert.equal(signerOf({ certificate }, nowMs), '')
     assert.equal(signerOf({ ca: cluster.certificatePem }, nowMs), '')
     assert.equal(signerOf({ ca: 'x', certificate }, nowMs), '')

@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { KUBELET_FLAGS } from './flags.ts'
 import { flagzValues } from './flagz.ts'
 
-describe('shownFlags', () => {
-  it('lists every flag with its default or its given value', () => {
+describe('shownFlags() of the kubelet', () => {
+  it('lists every flag with its default or given value', () => {
     const shown = flagzValues(KUBELET_FLAGS, { 'max-pods': 50 })
     assert.deepEqual([shown.get('max-pods'), shown.get('port'), shown.get('anonymous-auth')], ['50', '10250', 'false'])
   })

@@ -10,7 +10,7 @@ import { createLog } from '#lib/log/log.ts'
 
 import { prepareHost } from './host.ts'
 
-test('sets kernel parameters, or reports wrong ones with protectKernelDefaults', async (t) => {
+test('the kubelet sets kernel parameters, or reports wrong ones with protectKernelDefaults', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'sysctls-'))
   t.after(() => rm(folder, { recursive: true }))
   const setting = join(folder, 'vm/overcommit_memory')

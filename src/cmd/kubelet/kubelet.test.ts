@@ -31,7 +31,7 @@ async function errorOf(files: Readonly<Record<string, string>>, ...args: string[
 }
 
 describe('kubelet flags', () => {
-  it("match upstream's names, types and defaults, except for four defaults that would open the node", () => {
+  it("have upstream's names, types and defaults, except for four defaults that are insecure", () => {
     assertUpstreamFlags(KUBELET_FLAGS, 'kubelet', [
       'anonymous-auth:  false, not bool true',
       'authentication-token-webhook:  true, not bool ',
@@ -65,7 +65,7 @@ describe('kubelet flags', () => {
     [['--eviction-hard=disk<1Gi'], 'failed to run Kubelet: unsupported eviction signal disk'],
   ]
   for (const [args, message] of refusals) {
-    it(`fails with "${message.slice(0, 90)}" for ${args.join(' ') || 'no arguments'}`, async () =>
+    it(`are refused with "${message.slice(0, 90)}": ${args.join(' ') || 'no arguments'}`, async () =>
       assert.equal(await errorOf({}, ...args), message))
   }
 
@@ -89,13 +89,13 @@ describe('kubelet flags', () => {
     ],
   ]
   for (const [arg, message] of misread) {
-    it(`refuses ${arg}`, async () => {
+    it(`are refused: ${arg}`, async () => {
       const { err } = await run({}, arg)
       assert.equal(/^Error: (.*)$/m.exec(err)?.[1], message)
     })
   }
 
-  it('print a warning if they are deprecated or have no effect', async () => {
+  it('cause a warning if they are deprecated or have no effect', async () => {
     const { err } = await run({}, ANY, '--max-pods=10', '--housekeeping-interval=5s', '--volume-plugin-dir=/x')
     assert.match(err, /^Flag --max-pods has been deprecated, This parameter should be set via the config file/m)
     assert.match(err, /--housekeeping-interval has no effect: there is no cadvisor/)
@@ -103,7 +103,7 @@ describe('kubelet flags', () => {
   })
 })
 
-describe('configuration of kubelet', () => {
+describe('configuration file of the kubelet', () => {
   const refusals: readonly [more: string, message: string][] = [
     [
       'maxPods: many',
@@ -127,12 +127,12 @@ describe('configuration of kubelet', () => {
     ],
   ]
   for (const [more, message] of refusals) {
-    it(`is refused: ${more}`, async () => {
+    it(`is refused if it contains ${more}`, async () => {
       assert.equal(await errorOf({ '/nowhere/c.yaml': `${HEAD}${more}\n` }, '--config=c.yaml'), message)
     })
   }
 
-  it('accepts unknown fields with a warning', async () => {
+  it('may contain unknown fields, which cause a warning', async () => {
     const { err } = await run({ '/nowhere/c.yaml': `${HEAD}foo: 1\n` }, ANY, '--config=c.yaml')
     assert.match(
       err,
@@ -140,7 +140,7 @@ describe('configuration of kubelet', () => {
     )
   })
 
-  it('reports a missing or empty file', async () => {
+  it('causes an error if it is missing or empty', async () => {
     const start =
       'failed to load kubelet config file, path: c.yaml, error: failed to load Kubelet config file c.yaml, error '
     assert.equal(
@@ -153,7 +153,7 @@ describe('configuration of kubelet', () => {
     )
   })
 
-  it('is overridden by drop-ins, and drop-ins by flags', async (t) => {
+  it('is overridden by drop-in files, and drop-in files by flags', async (t) => {
     const dir = await mkdtemp(join(tmpdir(), 'drop-ins-'))
     t.after(() => rm(dir, { recursive: true }))
     await mkdir(join(dir, '20'))

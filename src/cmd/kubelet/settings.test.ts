@@ -14,7 +14,7 @@ function factsOf(given: GivenConfiguration, cgroupVersion: 1 | 2): ReturnType<ty
   return podFacts(program, 'cgroupfs', { cgroupVersion })
 }
 
-test('kills all processes of a container with cgroup v2 unless singleProcessOOMKill is set', () => {
+test('the kubelet lets an OOM kill all processes of a container with cgroup v2 unless singleProcessOOMKill is set', () => {
   const table: readonly (readonly [GivenConfiguration, 1 | 2, boolean])[] = [
     [{}, 2, true],
     [{}, 1, false],
@@ -26,7 +26,7 @@ test('kills all processes of a container with cgroup v2 unless singleProcessOOMK
   }
 })
 
-test('omits a default cgroup root and an unset limit of processes', () => {
+test('the kubelet settings omit the default cgroup root and an unset podPidsLimit', () => {
   const facts = factsOf({}, 2)
   assert.equal(facts.rootDir, '/var/lib')
   assert.equal(facts.cgroupRoot, undefined)

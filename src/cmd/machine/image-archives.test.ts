@@ -8,7 +8,7 @@ import { eventually } from '#kits/lib/eventually.ts'
 
 import { followArchives } from './image-archives.ts'
 
-test('followArchives() passes on existing and new archives once, and skips incomplete ones', async () => {
+test('followArchives() passes on existing and new image archives once, and skips incomplete ones', async () => {
   await using closing = new AsyncDisposableStack()
   const root = await mkdtemp(join(tmpdir(), 'hyperkube-archives-'))
   closing.defer(() => rm(root, { recursive: true }))

@@ -25,7 +25,7 @@ async function errorOf(files: Readonly<Record<string, string>>, ...args: string[
 }
 
 describe('flags of kube-proxy', () => {
-  it("match upstream's names, types and defaults", () => {
+  it("have upstream's names, types and defaults", () => {
     assertUpstreamFlags(PROXY_FLAGS, 'kube-proxy')
   })
 
@@ -39,7 +39,7 @@ describe('flags of kube-proxy', () => {
     [['--config=/none.yaml'], /^failed complete: open \/none\.yaml: no such file or directory$/],
   ]
   for (const [args, message] of refusals)
-    it(`refuse ${args.join(' ')}`, async () => assert.match(await errorOf({}, ...args), message))
+    it(`are refused: ${args.join(' ')}`, async () => assert.match(await errorOf({}, ...args), message))
 })
 
 describe('configuration of kube-proxy', () => {

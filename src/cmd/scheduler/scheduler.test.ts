@@ -25,7 +25,7 @@ function runWith(files: Readonly<Record<string, string>>, ...args: string[]): Pr
 }
 
 describe('flags of kube-scheduler', () => {
-  it("match upstream's groups, order, types and defaults", () => {
+  it("have upstream's groups, order, types and defaults", () => {
     assertUpstreamFlags(SCHEDULER_FLAGS, 'kube-scheduler')
   })
 
@@ -42,18 +42,18 @@ describe('flags of kube-scheduler', () => {
     ],
   ]
   for (const [args, message] of refusals) {
-    it(`refuses ${args.join(' ')}`, async () => {
+    it(`are refused with "${message}": ${args.join(' ')}`, async () => {
       assert.match(await run(...args), new RegExp(`Error: ${RegExp.escape(message)}\n$`))
     })
   }
 
-  it('report gates without effect, including those that AllAlpha enables', async () => {
+  it('cause a warning about feature gates without effect, including those that AllAlpha enables', async () => {
     const output = await run('--feature-gates=AllAlpha=true,OpportunisticBatching=false', '--kubeconfig=nowhere')
     assert.match(output, /--feature-gates=OpportunisticBatching=false has no effect: equivalent pods always share/)
     assert.match(output, /--feature-gates=WorkloadAwarePreemption=true has no effect: victims are selected by pod/)
   })
 
-  it('list each gate in one table, with correct support and mutability', () => {
+  it('have tables that list each feature gate once, by whether the scheduler reads it', () => {
     const rooms = ['scheduler', 'apiserver/diagnostics'].map((room) => join(import.meta.dirname, '../..', room))
     const files = rooms.flatMap((room) => globSync(join(room, '**/*.ts'))).filter((name) => !name.endsWith('.test.ts'))
     const text = files.map((name) => readFileSync(name, 'utf8')).join('\n')
@@ -99,7 +99,7 @@ describe('configuration of kube-scheduler', () => {
     ],
   ]
   for (const [more, args, message] of refusals) {
-    it(`is refused: ${[more, ...args].join(' ')}`, async () => {
+    it(`is refused with ${[more, ...args].join(' ')}`, async () => {
       const { err, code } = await runWith({ 'c.yaml': `${head}${more}` }, '--config=c.yaml', ...args)
       assert.match(err, new RegExp(`Error: ${RegExp.escape(message)}\n$`))
       assert.equal(code, 1)

@@ -5,8 +5,8 @@ import { findGates } from './gate-reach.ts'
 import { GATE_GROUPS } from './gate-table.ts'
 import { FEATURE_GATES } from './gates.ts'
 
-describe('feature gates', () => {
-  it('are in the table once each, as locked or with a description of their effect', () => {
+describe('table of feature gates', () => {
+  it('lists each gate once, as locked or with a description of its effect', () => {
     const names = GATE_GROUPS.flatMap(({ working = '', elsewhere = '', locked = '', fixed = {}, refused = {} }) => [
       ...[working, elsewhere, locked].flatMap((text) => text.split(/\s+/).filter(Boolean)),
       ...Object.keys({ ...fixed, ...refused }),
@@ -16,7 +16,7 @@ describe('feature gates', () => {
     assert.deepEqual(wrong, [])
   })
 
-  it('cause a note if they have no effect, and are rejected if the enabled feature is not implemented', () => {
+  it('prints a note for a gate without effect, and rejects a feature that is not implemented', () => {
     const gates = new Map([
       ['CBORServingAndStorage', true],
       ['OpenAPIEnums', true],
@@ -31,7 +31,7 @@ describe('feature gates', () => {
     assert.deepEqual(findGates(new Map()), { errors: [], notes: [] })
   })
 
-  it('that do less than upstream are rejected when enabled by name', () => {
+  it('rejects a gate that does less than upstream if it is enabled by name', () => {
     const on = findGates(new Map([['UnknownVersionInteroperabilityProxy', true]]))
     assert.deepEqual(on.errors, [
       '--feature-gates=UnknownVersionInteroperabilityProxy=true is not supported: requests are not passed on between servers',
@@ -40,7 +40,7 @@ describe('feature gates', () => {
     assert.deepEqual(findGates(new Map([['AllBeta', true]])).errors, [])
   })
 
-  it('cause a note also when AllAlpha or AllBeta changes them', () => {
+  it('prints a note also if AllAlpha or AllBeta changes the gate', () => {
     const { notes } = findGates(new Map([['AllAlpha', true]]))
     assert.ok(notes.some((note) => note.startsWith('--feature-gates=ShardedListAndWatch=true has no effect')))
   })

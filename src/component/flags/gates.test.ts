@@ -6,7 +6,7 @@ import { groups } from '#apis/kinds.ts'
 import { createGates, FEATURE_GATES, gateErrors } from './gates.ts'
 
 describe('feature gates', () => {
-  it('include every gate that a kind depends on', () => {
+  it('include every gate that an API kind depends on', () => {
     const used = groups.flatMap(({ versions }) =>
       versions.flatMap(({ kinds }) => kinds.flatMap(({ gate = [] }) => gate)),
     )
@@ -16,7 +16,7 @@ describe('feature gates', () => {
     )
   })
 
-  it('have one-word names', () => {
+  it('have names of one word', () => {
     assert.deepEqual(
       Object.keys(FEATURE_GATES).filter((name) => !/^[A-Z][A-Za-z0-9]+$/.test(name)),
       [],
@@ -32,7 +32,7 @@ describe('feature gates', () => {
     [{ AllBeta: false }, 'WatchList', false],
     [{ AllAlpha: false }, 'SidecarContainers', true],
   ] as const) {
-    it(`finds ${gate} ${expected ? 'on' : 'off'} with ${JSON.stringify(settings)}`, () => {
+    it(`leave ${gate} ${expected ? 'on' : 'off'} with ${JSON.stringify(settings)}`, () => {
       assert.equal(createGates(new Map(Object.entries(settings)))(gate), expected)
     })
   }
@@ -59,7 +59,7 @@ describe('feature gates', () => {
       ],
     ],
   ] as const) {
-    it(`finds ${errors.length} gates without what they need in ${JSON.stringify(settings)}`, () => {
+    it(`with ${JSON.stringify(settings)} have ${errors.length === 0 ? 'all' : 'not all'} their prerequisites`, () => {
       assert.deepEqual(gateErrors(new Map(Object.entries(settings))), errors)
     })
   }

@@ -11,7 +11,7 @@ const NONE: MetricsValues = {
 }
 
 describe('metrics flags', () => {
-  it('accept what upstream accepts', () => {
+  it('accept the values that upstream accepts', () => {
     assert.deepEqual(metricsErrors(NONE), [])
     const all = {
       'allow-metric-labels': new Map([['a_total,code', '200,404']]),

@@ -26,8 +26,8 @@ function callOf(): { call: ServerCall; reads: () => number; warnings: string[] }
   return { call, reads: () => reads, warnings }
 }
 
-describe('call', () => {
-  it('that was copied with replaced members shares all others, and reads the body once', async () => {
+describe('Call of an API request', () => {
+  it('shares all members with a modified copy, and reads the body once', async () => {
     const { call, reads, warnings } = callOf()
     const other = otherwise(call, { header: (name) => (name === 'accept' ? '*/*' : call.header(name)) })
     assert.deepEqual([other.header('accept'), other.header('via'), other.header('te')], ['*/*', 'a', ''])

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { createCors, pinsHost } from './cors.ts'
 
-describe('cors', () => {
+describe('CORS filter', () => {
   const cors = createCors(['//example\\.com(:|$)', '^https://[a-z]+\\.test$'])
   for (const [origin, isAllowed] of [
     ['https://example.com', true],
@@ -13,13 +13,13 @@ describe('cors', () => {
     ['http://a.test', false],
     ['', false],
   ] as const) {
-    it(`${isAllowed ? 'allows' : 'ignores'} ${JSON.stringify(origin)}`, () => {
+    it(`${isAllowed ? 'allows' : 'ignores'} origin ${JSON.stringify(origin)}`, () => {
       const headers = cors({ headers: { origin } })
       assert.equal(headers?.[1], isAllowed ? origin : undefined)
     })
   }
 
-  it('adds no headers for requests without an origin', () => {
+  it('adds no headers to a request without an origin', () => {
     assert.equal(cors({ headers: {} }), undefined)
   })
 
@@ -30,6 +30,7 @@ describe('cors', () => {
     ['.*', false],
     ['//example.com', false],
   ] as const) {
-    it(`finds the host in ${pattern} ${isPinned ? 'pinned' : 'loose'}`, () => assert.equal(pinsHost(pattern), isPinned))
+    it(`finds that pattern ${pattern} ${isPinned ? 'fixes' : 'does not fix'} both ends of the host name`, () =>
+      assert.equal(pinsHost(pattern), isPinned))
   }
 })

@@ -15,7 +15,7 @@ const info = (method: string, target: string): ReturnType<typeof requestInfoOf> 
 const read = info('GET', '/api/v1/pods')
 const write = info('POST', '/api/v1/namespaces/a/pods')
 
-describe('inflight', () => {
+describe('filter for requests in flight', () => {
   it('limits concurrent reads and writes separately, and admits more when some finish', () => {
     const inflight = createInflight({ maxReading: 2, maxMutating: 1 })
     const leave = inflight.enter(jane, read)
@@ -36,7 +36,7 @@ describe('inflight', () => {
     assert.equal(inflight.running('readOnly'), 1)
   })
 
-  it('has no limit at 0', () => {
+  it('has no limit if the flag is 0', () => {
     const inflight = createInflight({ maxReading: 0, maxMutating: 0 })
     for (let times = 0; times < 1000; times++) assert.ok(inflight.enter(jane, write))
     assert.equal(inflight.running('mutating'), 1000)

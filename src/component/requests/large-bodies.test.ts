@@ -52,7 +52,7 @@ describe('large request bodies', () => {
     assert.ok(order.length >= 3)
   })
 
-  it('are handled one after another, with pauses three times as long as the work', async () => {
+  it('are decoded one after another, with pauses three times as long as the work', async () => {
     const clock = createVirtualClock()
     const { order, send } = track(clock)
     send('a', bodyOf(50), 40)
@@ -67,7 +67,7 @@ describe('large request bodies', () => {
     assert.deepEqual(order, ['a', 'b'])
   })
 
-  it('are handled in rotation among users', async () => {
+  it('are decoded in rotation among users', async () => {
     const clock = createVirtualClock()
     const { order, send } = track(clock)
     for (let n = 0; n < 3; n++) send('a', bodyOf(50), 10)
@@ -79,7 +79,7 @@ describe('large request bodies', () => {
     assert.deepEqual(order, ['a', 'b', 'a', 'a'])
   })
 
-  it("are not read before their memory is reserved, and users do not take each other's share", async () => {
+  it('are read only after memory is reserved, with a separate share for each user', async () => {
     const clock = createVirtualClock()
     const bodies = createLargeBodies(clock, LIMITS)
     const reading: string[] = []
@@ -106,7 +106,7 @@ describe('large request bodies', () => {
     assert.deepEqual(reading, ['a1', 'b1', 'a2'])
   })
 
-  it('without a length reserve memory only once they exceed the small size', async () => {
+  it('of unknown length reserve memory only once they exceed the small size', async () => {
     const bodies = createLargeBodies(createVirtualClock(), LIMITS)
     const silent = (bytes: number): Exchange => ({ ...bodyOf(bytes, {}), version: '2' })
     const sizes: number[] = []
@@ -115,7 +115,7 @@ describe('large request bodies', () => {
     assert.equal(sizes.length, 20)
   })
 
-  it('reserve only their real size once they are complete', async () => {
+  it('reserve only their actual size once they are complete', async () => {
     const clock = createVirtualClock()
     const bodies = createLargeBodies(clock, LIMITS)
     const arrived: string[] = []

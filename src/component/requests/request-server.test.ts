@@ -62,7 +62,7 @@ function createServer(options: Partial<RequestServerOptions>): (request?: TestRe
 
 const broken = (): Promise<Answer> => Promise.reject(new Error('broken'))
 
-describe('API server filters', () => {
+describe('filters of the API server', () => {
   it('reject excess requests with Retry-After', async () => {
     const blocked = Promise.withResolvers<Answer>()
     const inflight = createInflight({ maxReading: 1, maxMutating: 1 })
@@ -79,13 +79,13 @@ describe('API server filters', () => {
     assert.equal(inflight.running('readOnly'), 0)
   })
 
-  it('release the seat if a request fails', async () => {
+  it('release the seat of a request that fails', async () => {
     const inflight = createInflight({ maxReading: 1, maxMutating: 1 })
     assert.equal((await createServer({ inflight, dispatch: broken })()).status, 500)
     assert.equal(inflight.running('readOnly'), 0)
   })
 
-  it('impersonate before they authorize', async () => {
+  it('impersonate the user before authorization', async () => {
     const users: string[] = []
     const ask = createServer({
       impersonate: (user) => ({ ...user, name: `${user.name}'s friend` }),
@@ -98,12 +98,12 @@ describe('API server filters', () => {
     assert.deepEqual(users, ["jane's friend"])
   })
 
-  it('refuse requests without credentials if anonymous access is disabled', async () => {
+  it('reject requests without credentials if anonymous access is disabled', async () => {
     assert.equal((await createServer({ authenticate: () => undefined })()).status, 200)
     assert.equal((await createServer({ authenticate: () => undefined, allowsAnonymous: false })()).status, 401)
   })
 
-  it('answer CORS preflights before authentication', async () => {
+  it('answer CORS preflight requests before authentication', async () => {
     const ask = createServer({ cors: createCors(['//a$']), authenticate: () => assert.fail('asked') })
     const got = await ask({ method: 'OPTIONS', headers: { origin: 'https://a' } })
     assert.equal(got.status, 204)
@@ -118,7 +118,7 @@ describe('API server filters', () => {
     }
   })
 
-  it('report the steps and the response code to the meter', async () => {
+  it('report each step and the status code to the metrics', async () => {
     const steps: string[] = []
     const meterRequest = (): RequestMeter => ({
       ...UNMETERED,

@@ -37,7 +37,7 @@ function visitors(
   }
 }
 
-describe('memory budget', () => {
+describe('memory budget of responses', () => {
   it('delays only the requests of a user that exceeds its share', async () => {
     const { inside, come, go } = visitors(10, 100)
     const [first, second, other] = [come('a', 6), come('a', 6), come('b', 6)]
@@ -62,7 +62,7 @@ describe('memory budget', () => {
     assert.deepEqual([...inside], [third])
   })
 
-  it('always grants the first reservation of any size', async () => {
+  it('always grants the first reservation, regardless of its size', async () => {
     const { inside, come } = visitors(10, 20)
     come('a', 1000)
     await settle()

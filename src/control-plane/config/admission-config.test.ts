@@ -52,8 +52,8 @@ const imagePolicy = (policy: object): object => ({
   configuration: { imagePolicy: policy },
 })
 
-describe('AdmissionConfiguration', () => {
-  it('is empty without a file', async () => {
+describe('AdmissionConfiguration file', () => {
+  it('is optional', async () => {
     const readFile = (): Promise<string> => Promise.reject(new Error('not to be read'))
     assert.deepEqual(await loadAdmissionConfig('', { readFile, enable: [], disable: [] }), {})
   })
@@ -75,7 +75,7 @@ describe('AdmissionConfiguration', () => {
     })
   })
 
-  it('sets the resources that quotas must cover, in all versions', async () => {
+  it('sets limitedResources of quotas, in all API versions', async () => {
     const limitedResources = [{ resource: 'pods', matchContains: ['cpu'] }]
     for (const [apiVersion, kind] of [
       ['apiserver.config.k8s.io/v1', 'ResourceQuotaConfiguration'],
@@ -93,13 +93,13 @@ describe('AdmissionConfiguration', () => {
     assert.deepEqual(settings.eventLimits, limits)
   })
 
-  it('may reference files for its parts', async () => {
+  it('may reference files for plugin configurations', async () => {
     const { configuration } = podSecurity({ defaults: { enforce: 'restricted' } }) as { configuration: object }
     const files = { ...config({ name: 'PodSecurity', path: 'ps.yaml' }), 'etc/ps.yaml': configuration }
     assert.equal((await load(files)).podSecurity?.defaults?.enforce.level, 'restricted')
   })
 
-  it('ignores parts of disabled or unknown plugins', async () => {
+  it('may contain plugins that are disabled or unknown', async () => {
     const settings = await load(
       config(eventLimits([]), { name: 'Nonsense', configuration: { a: 1 } }, { name: 'LimitRanger' }),
     )
@@ -171,7 +171,7 @@ describe('AdmissionConfiguration', () => {
     })
   }
 
-  it('requires limits for EventRateLimit', async () => {
+  it('must set limits for EventRateLimit', async () => {
     const start = 'failed to apply admission: couldn\'t init admission plugin "EventRateLimit": '
     await assert.rejects(load(config(), ['EventRateLimit']), {
       message: `${start}limits: Invalid value: null: must not be empty`,
@@ -185,7 +185,7 @@ describe('AdmissionConfiguration', () => {
     })
   })
 
-  it('sets webhook credentials for each of the two plugins', async () => {
+  it('sets webhook credentials for each of the two webhook plugins', async () => {
     const settings = await load(
       config(
         webhooks('MutatingAdmissionWebhook', { kubeConfigFile: '/m' }),
@@ -209,7 +209,7 @@ describe('AdmissionConfiguration', () => {
     }
   })
 
-  it('sets cluster tolerations and rejects invalid ones', async () => {
+  it('sets cluster tolerations, and is refused with invalid ones', async () => {
     const listed = { default: [{ key: 'a', operator: 'Exists' }], whitelist: [{ key: 'b', operator: 'Exists' }] }
     const { podTolerations } = await load(config(tolerations(listed)), ['PodTolerationRestriction'])
     assert.deepEqual([podTolerations?.default, podTolerations?.whitelist], [listed.default, listed.whitelist])
@@ -219,7 +219,7 @@ describe('AdmissionConfiguration', () => {
     })
   })
 
-  it('sets the backend of image policies: 0 is the default, -1 none', async () => {
+  it('sets times of ImagePolicyWebhook: 0 means the default, -1 none', async () => {
     const policies: readonly (readonly [given: object, expected: object])[] = [
       [{}, { allowTtlMs: 300_000, denyTtlMs: 30_000, retryBackoffMs: 500, defaultAllow: false }],
       [
@@ -238,7 +238,7 @@ describe('AdmissionConfiguration', () => {
     }
   })
 
-  it('rejects image policies without a configuration or with invalid times', async () => {
+  it('is refused if ImagePolicyWebhook has no configuration or invalid times', async () => {
     const start = 'failed to apply admission: couldn\'t init admission plugin "ImagePolicyWebhook": '
     const refused: readonly (readonly [files: Record<string, unknown>, why: string])[] = [
       [config(), 'no config specified'],

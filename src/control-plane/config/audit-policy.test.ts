@@ -7,13 +7,13 @@ const HEAD = 'apiVersion: audit.k8s.io/v1\nkind: Policy\n'
 const parse = (source: string, warnings: string[] = []) => parseAuditPolicy(source, (text) => void warnings.push(text))
 
 describe('audit policy file', () => {
-  it("parses RKE's default policy", () => {
+  it("accepts RKE's default policy", () => {
     const source =
       '{"kind":"Policy","apiVersion":"audit.k8s.io/v1","metadata":{"creationTimestamp":null},"rules":[{"level":"Metadata"}]}'
     assert.deepEqual(parse(source), { rules: [{ level: 'Metadata' }], omitStages: [], omitManagedFields: false })
   })
 
-  it('parses rules with all fields', () => {
+  it('contains rules with all fields', () => {
     const { rules, omitStages } = parse(`${HEAD}
 omitStages: [RequestReceived]
 rules:
@@ -34,7 +34,7 @@ rules:
     assert.equal(rules[1]?.omitManagedFields, false)
   })
 
-  it('warns about unknown fields', () => {
+  it('may contain unknown fields, which cause a warning', () => {
     const warnings: string[] = []
     parse(`${HEAD}foo: 1\nrules: [{level: None, bar: 2}]\n`, warnings)
     assert.deepEqual(warnings, [

@@ -18,8 +18,8 @@ const jwt = (issuer: object = {}, more: object = {}): object => ({
   jwt: [{ issuer: { ...ISSUER, ...issuer }, claimMappings: { username: USERNAME }, ...more }],
 })
 
-describe('AuthenticationConfiguration', () => {
-  it('lists accepted issuers and their mapping to users', () => {
+describe('AuthenticationConfiguration file', () => {
+  it('lists accepted issuers and the mapping of their claims to users', () => {
     const settings = parse({
       jwt: [
         {
@@ -72,7 +72,7 @@ describe('AuthenticationConfiguration', () => {
     ])
   })
 
-  it('may be empty, and may restrict anonymous paths', () => {
+  it('may be empty, and may restrict the paths for anonymous users', () => {
     assert.deepEqual(parse({}), { jwt: [] })
     const anonymous = { enabled: true, conditions: [{ path: '/livez' }] }
     assert.deepEqual(parse({ anonymous }).anonymous, { enabled: true, paths: ['/livez'] })

@@ -22,8 +22,8 @@ const KUBECONFIG = JSON.stringify({
   clusters: [{ name: 'c', cluster: { server: 'https://hook.example.com' } }],
 })
 
-describe('AuthorizationConfiguration', () => {
-  it('lists authorizers in order, also several webhooks', async () => {
+describe('AuthorizationConfiguration file', () => {
+  it('lists authorizers in order, including several webhooks', async () => {
     const settings = parseAuthorizationConfig(
       source(
         { type: 'Node', name: 'node' },

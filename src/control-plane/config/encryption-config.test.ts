@@ -16,8 +16,8 @@ const text = (...resources: object[]): string =>
   stringifyYaml({ kind: 'EncryptionConfiguration', apiVersion: 'apiserver.config.k8s.io/v1', resources })
 const rule = (providers: object[], resources = ['secrets']): object => ({ resources, providers })
 
-describe('EncryptionConfiguration', () => {
-  it('maps resources to providers', () => {
+describe('EncryptionConfiguration file', () => {
+  it('maps resources to encryption providers', () => {
     const config = parseEncryptionConfig(
       'f',
       text(

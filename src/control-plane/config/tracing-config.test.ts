@@ -9,7 +9,7 @@ const config = (lines: string, version = 'v1'): string =>
 const NAMING =
   'Options are none, dns, unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md'
 
-describe('TracingConfiguration', () => {
+describe('TracingConfiguration file', () => {
   const targets: readonly (readonly [lines: string, target: object, rate: number])[] = [
     ['', { host: 'localhost', port: 4317 }, 0],
     ['endpoint: collector:4317\nsamplingRatePerMillion: 100\n', { host: 'collector', port: 4317 }, 100],
@@ -21,7 +21,7 @@ describe('TracingConfiguration', () => {
     ['endpoint: unix-abstract://otel', { path: '\0otel' }, 0],
   ]
   for (const [lines, target, samplingRatePerMillion] of targets) {
-    it(`${JSON.stringify(lines)} leads to ${JSON.stringify(target)}`, () => {
+    it(`${JSON.stringify(lines)} sets the target ${JSON.stringify(target)}`, () => {
       assert.deepEqual(parseTracingConfig(config(lines)), { target, samplingRatePerMillion })
     })
   }
@@ -56,7 +56,7 @@ describe('TracingConfiguration', () => {
     ],
   ]
   for (const [source, message] of faults) {
-    it(`is refused: ${message}`, () => {
+    it(`is refused with error "${message}"`, () => {
       assert.throws(() => parseTracingConfig(source), new Error(message))
     })
   }

@@ -9,7 +9,7 @@ import { APISERVER_FLAGS, type Settings } from './flags.ts'
 const set = defineFlags(APISERVER_FLAGS)
 const flagsOf = (args: readonly string[]): Settings => parseFlags(set, args).values as unknown as Settings
 
-describe('auditing flags', () => {
+describe('audit flags of kube-apiserver', () => {
   const mode = 'allowed modes are "batch,blocking,blocking-strict"'
   const table: readonly (readonly [string, string[]])[] = [
     ['--audit-log-mode=foo', []],

@@ -26,7 +26,7 @@ function support(args: readonly string[]): ReturnType<typeof findUnsupported> {
 describe('flags of kube-apiserver', () => {
   const rows = upstreamFlags('kube-apiserver')
 
-  it("are all of upstream's, and a few of ours", () => {
+  it("contain all of upstream's, and a few additional ones", () => {
     const names = Object.values(APISERVER_FLAGS).flatMap((group) => Object.keys(group))
     assert.deepEqual(names.filter((name) => !OWN.includes(name)).sort(), rows.map(({ name }) => name).sort())
     assert.ok(rows.length > 160)
@@ -48,7 +48,7 @@ describe('flags of kube-apiserver', () => {
     assert.deepEqual(different, [])
   })
 
-  it('mention in their usage if they have no effect', () => {
+  it('state in their usage if they have no effect', () => {
     const all = Object.values(APISERVER_FLAGS).flatMap((group) =>
       Object.values(group as Record<string, ServerFlag<unknown>>),
     )
@@ -72,7 +72,7 @@ describe('findUnsupported', () => {
     assert.deepEqual(support(args), { errors: [], notes: [] })
   })
 
-  it('notes flags without an effect', () => {
+  it('prints a note for a flag without effect', () => {
     assert.deepEqual(support(['--watch-cache-sizes=pods#100']), {
       errors: [],
       notes: ['--watch-cache-sizes has no effect: watch caches size themselves'],

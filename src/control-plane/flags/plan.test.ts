@@ -91,7 +91,7 @@ const ENVTEST = `
 --service-account-key-file=/tmp/sa-signer.crt --service-account-issuer=https://127.0.0.1:1234/
 --client-ca-file=/tmp/client-cert-auth-ca.crt`
 
-describe('planServer', () => {
+describe('planServer() for flags of kube-apiserver', () => {
   for (const [who, text] of Object.entries({ KUBEADM, LOCAL_UP, LOCAL_UP_AUDITED, RKE, ENVTEST })) {
     it(`accepts the flags of ${who.toLowerCase().replaceAll('_', '-')}`, () => {
       const args = text.trim().split(/\s+/)
@@ -137,7 +137,7 @@ describe('planServer', () => {
       (made) => assert.equal(made.hsts, 'max-age=1; preload'),
     ],
   ] as const satisfies readonly (readonly [readonly string[], (made: ServerPlan) => void])[]) {
-    it(`plans ${args.join(' ') || 'with its defaults'}`, () => {
+    it(`accepts ${args.join(' ') || 'no flags'}`, () => {
       const { plan: made, errors } = plan([...BASE, ...args])
       assert.deepEqual(errors, [])
       assert.ok(made)
@@ -145,7 +145,7 @@ describe('planServer', () => {
     })
   }
 
-  it('disables anonymous access with AlwaysAllow', () => {
+  it('disables anonymous access with authorization mode AlwaysAllow', () => {
     const { plan: made, notes } = plan(['--datastore=memory', ...SA])
     assert.deepEqual(made?.authorizationModes, ['AlwaysAllow'])
     assert.equal(made?.allowsAnonymous, false)
@@ -216,7 +216,7 @@ describe('planServer', () => {
       'service IP family "10.0.0.0/24" must match public address family "2001:db8::1"',
     ],
   ] as const) {
-    it(`refuses ${args.join(' ')}`, () => {
+    it(`rejects ${args.join(' ')}`, () => {
       assert.ok(plan([...BASE, ...args]).errors.includes(error), plan([...BASE, ...args]).errors.join('\n'))
     })
   }
@@ -230,7 +230,7 @@ describe('planServer', () => {
     ['10.0.0.0', '--service-cluster-ip-range: "10.0.0.0" is not a CIDR block'],
     ['a,b,c', '--service-cluster-ip-range must not contain more than two entries'],
   ] as const) {
-    it(`refuses the service range ${range}`, () => {
+    it(`rejects the service range ${range}`, () => {
       assert.deepEqual(plan([...BASE, `--service-cluster-ip-range=${range}`]).errors, [error])
     })
   }

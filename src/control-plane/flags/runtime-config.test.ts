@@ -15,7 +15,7 @@ function kindOf(group: string, version: string, plural: string): Kind {
   return found
 }
 
-describe('runtime config', () => {
+describe('flag --runtime-config', () => {
   const pods = kindOf('', 'v1', 'pods')
   const deployments = kindOf('apps', 'v1', 'deployments')
   const bundles = kindOf('certificates.k8s.io', 'v1beta1', 'clustertrustbundles')
@@ -39,7 +39,7 @@ describe('runtime config', () => {
     ['api/all=true', bundles, true, true],
     ['api/all=true,api/beta=false', bundles, true, false],
   ] as const) {
-    it(`${expected ? 'serves' : 'leaves out'} ${kind.plural} with "${text}" and gates ${gateOn ? 'on' : 'off'}`, () => {
+    it(`${expected ? 'serves' : 'omits'} ${kind.plural} with "${text}" and the feature gate ${gateOn ? 'on' : 'off'}`, () => {
       assert.equal(createServedRule(configurationMap.parse(text), () => gateOn)(kind), expected)
     })
   }
@@ -67,12 +67,12 @@ describe('runtime config', () => {
     })
   }
 
-  it('lists requested versions that were removed', () => {
+  it('lists requested versions that Kubernetes has removed', () => {
     const config = configurationMap.parse('authorization.k8s.io/v1beta1=true,apps/v1beta1=false,apps/v1=true')
     assert.deepEqual(goneVersions(config), ['authorization.k8s.io/v1beta1'])
   })
 
-  it('lists requested versions that stay off because of their gate', () => {
+  it('lists requested versions that stay off because of their feature gate', () => {
     const off = (text: string, gate?: string): string[] =>
       gatedResources(configurationMap.parse(text), (one) => one === gate)
     assert.deepEqual(off(''), [])

@@ -23,12 +23,16 @@ describe('pickOldestEmulation', () => {
   const younger = candidate('younger', { emulationVersion: '1.35.0' }, '2026-01-02T00:00:00Z')
   const table: readonly (readonly [string, LeaseCandidate[], string | undefined])[] = [
     ['no candidate from an empty list', [], undefined],
-    ['the oldest emulation', [newer, older], 'older'],
-    ['the oldest binary of the same emulation', [newerBinary, older], 'older'],
-    ['the oldest candidate of equal versions', [younger, older], 'older'],
-    ['no candidate without valid versions', [candidate('x', {}), candidate('y', { emulationVersion: 'x' })], undefined],
+    ['the candidate with the oldest emulation version', [newer, older], 'older'],
+    ['the candidate with the oldest binary version if emulation versions are equal', [newerBinary, older], 'older'],
+    ['the candidate created first if all versions are equal', [younger, older], 'older'],
     [
-      'the oldest version by number, not by text',
+      'no candidate if none has valid versions',
+      [candidate('x', {}), candidate('y', { emulationVersion: 'x' })],
+      undefined,
+    ],
+    [
+      'the oldest version in numerical order',
       [candidate('a', { emulationVersion: '1.9.0' }), candidate('b', { emulationVersion: '1.10.0' })],
       'a',
     ],
@@ -39,13 +43,13 @@ describe('pickOldestEmulation', () => {
 })
 
 describe('pickStrategy', () => {
-  it('picks the strategy of the newest binary', () => {
+  it('picks the strategy of the candidate with the newest binary', () => {
     const mixed = [candidate('a', {}), candidate('b', { binaryVersion: '1.37.0', strategy: 'ex.io/own' })]
     assert.equal(pickStrategy(mixed), 'ex.io/own')
     assert.equal(pickStrategy(mixed.toReversed()), 'ex.io/own')
   })
 
-  it('throws if candidates disagree', () => {
+  it('throws if candidates of the same version disagree', () => {
     assert.throws(() => pickStrategy([candidate('a', {}), candidate('b', { strategy: 'ex.io/own' })]), {
       message:
         'candidates "a", "b" at same binary version but received differing strategies OldestEmulationVersion, ex.io/own',
@@ -54,15 +58,15 @@ describe('pickStrategy', () => {
   })
 })
 
-describe('expiry', () => {
+describe('expiry time in leader election', () => {
   const renewTime = '2026-01-01T00:00:00.000000Z'
   const nowMs = Date.parse(renewTime)
-  it('is 30 minutes after the last renewal of a candidate', () => {
+  it('is 30 minutes after the last renewal for a candidate', () => {
     assert.equal(isCandidateExpired(candidate('a', { renewTime }), nowMs + 1_800_000), false)
     assert.equal(isCandidateExpired(candidate('a', { renewTime }), nowMs + 1_800_001), true)
     assert.equal(isCandidateExpired(candidate('a', {}), nowMs), true)
   })
-  it('is the duration of a lease', () => {
+  it('is the lease duration after the last renewal for a lease', () => {
     assert.equal(isLeaseExpired({ renewTime, leaseDurationSeconds: 15 }, nowMs + 15_000), false)
     assert.equal(isLeaseExpired({ renewTime, leaseDurationSeconds: 15 }, nowMs + 15_001), true)
     assert.equal(isLeaseExpired({ leaseDurationSeconds: 15 }, nowMs), true)

@@ -35,7 +35,7 @@ function text(step: ElectionStep): string {
   return step.action === 'elect' ? `elect ${step.holder}` : step.action
 }
 
-describe('planElection', () => {
+describe('planElection() for a coordinated lease', () => {
   const old = { emulationVersion: '1.35.0' }
   const table: readonly (readonly [string, Lease | undefined, LeaseCandidate[], string])[] = [
     ['there are no candidates', undefined, [], 'wait'],
@@ -60,12 +60,12 @@ describe('planElection', () => {
     ['a third-party strategy elects', undefined, [candidate('a', 1, { strategy: 'ex.io/own' })], 'elect undefined'],
   ]
   for (const [what, current, candidates, expected] of table) {
-    it(`decides ${expected} when ${what}`, () =>
+    it(`returns "${expected}" when ${what}`, () =>
       assert.equal(text(planElection({ lease: current, candidates, nowMs: NOW_MS })), expected))
   }
 })
 
-describe('lease after an election', () => {
+describe('lease after a coordinated election', () => {
   const elected = { strategy: 'OldestEmulationVersion', holder: 'b' }
   const mine = { strategy: 'OldestEmulationVersion', leaseDurationSeconds: 5, renewTime: ago(0), holderIdentity: 'b' }
   const live: LeaseSpec = {
@@ -75,22 +75,22 @@ describe('lease after an election', () => {
     leaseTransitions: 3,
   }
 
-  it('is new for five seconds', () => assert.deepEqual(planNewLease(elected, NOW_MS), mine))
+  it('is valid for five seconds if it is new', () => assert.deepEqual(planNewLease(elected, NOW_MS), mine))
 
   const table: readonly (readonly [string, LeaseSpec, LeaseSpec])[] = [
-    ['names the preferred holder to a live leader', live, { ...live, preferredHolder: 'b' }],
+    ['keeps a live holder and sets preferredHolder', live, { ...live, preferredHolder: 'b' }],
     [
-      'is taken from an expired leader',
+      'replaces an expired holder',
       { ...live, renewTime: ago(16), preferredHolder: 'b' },
       { ...mine, leaseTransitions: 3 },
     ],
-    ['is given to the first leader', { ...live, holderIdentity: '' }, { ...mine, leaseTransitions: 3 }],
+    ['gets its first holder', { ...live, holderIdentity: '' }, { ...mine, leaseTransitions: 3 }],
   ]
   for (const [what, before, after] of table) {
     it(what, () => assert.deepEqual(planLease(before, elected, NOW_MS), after))
   }
 
-  it('stays the same object for the same leader', () => {
+  it('stays the same object if the elected leader is the same', () => {
     const same = { ...live, holderIdentity: 'b' }
     assert.equal(planLease(same, elected, NOW_MS), same)
     const marked = { ...live, preferredHolder: 'b' }
