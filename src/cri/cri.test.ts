@@ -30,7 +30,7 @@ async function connected(parts: Partial<Runtime>, use: (runtime: Runtime) => Pro
   }
 }
 
-test('requests and responses arrive complete, including maps and nested messages', async () => {
+test('CRI requests and responses arrive complete, including maps and nested messages', async () => {
   const labels = new Map([['io.kubernetes.pod.uid', 'u1']])
   await connected(
     {
@@ -62,7 +62,7 @@ test('requests and responses arrive complete, including maps and nested messages
   )
 })
 
-test('a failed call throws an error with the code and message of the runtime', async () => {
+test('a failed CRI call throws an error with the code and message of the runtime', async () => {
   await connected(
     { startContainer: () => Promise.reject(new GrpcError('notFound', 'an error occurred: not found')) },
     async (runtime) => {
@@ -74,7 +74,7 @@ test('a failed call throws an error with the code and message of the runtime', a
   )
 })
 
-test('the stream of container events yields one event at a time', async () => {
+test('the stream of CRI container events yields one event at a time', async () => {
   const event = (containerId: string): ContainerEventResponse => ({
     containerId,
     containerEventType: 2,

@@ -131,7 +131,7 @@ export function runtimeSuite(
       })
     })
   }
-  describe(`a runtime (${name})`, () => {
+  describe(`CRI runtime (${name})`, () => {
     sandboxes(check)
     containers(check)
     ends(check)

@@ -15,7 +15,7 @@ const CASES: readonly (readonly [name: string, number: number])[] = [
 ]
 
 for (const [name, number] of CASES) {
-  it(`${name} is ${number} in CRI`, () => assert.equal(signalNumber(name), number))
+  it(`signal ${name} has number ${number} in CRI`, () => assert.equal(signalNumber(name), number))
 }
 
 it('a container without a known stop signal gets the stop signal of its image', () => {

@@ -56,7 +56,7 @@ const given = (message: Message, fields: Partial<QuestionFields> = {}, age = 0, 
   return passed
 }
 
-test('a forwarded query requests recursion, and its response must match', () => {
+test('a forwarded DNS query requests recursion, and only a matching response is accepted', () => {
   const query = readQuery(writeQuestion(9, { ...ASKING, dnssecOk: true }, true))
   assert.ok('name' in query)
   assert.deepEqual(
@@ -74,7 +74,7 @@ test('a forwarded query requests recursion, and its response must match', () => 
   assert.equal(isAnswerTo(messageOf({ flags: 0x01_00 }), 9, ASKING), false)
 })
 
-test("an answer is forwarded with the client's ID and spelling", () => {
+test("a DNS answer is forwarded with the ID and name spelling of the client's query", () => {
   const passed = given(messageOf({ ttls: [300, 10] }), {}, 4)
   assert.equal(passed.id, 77)
   assert.equal(Buffer.from(passed.bytes.subarray(13, 20)).toString('latin1'), 'Example')
@@ -91,13 +91,13 @@ test("an answer is forwarded with the client's ID and spelling", () => {
   assert.equal(given(messageOf({ ttls: [5], behind: true })).additional.length, 0)
 })
 
-test('a truncated answer ends after a complete record', () => {
+test('a truncated DNS answer ends after a complete record', () => {
   const passed = given(messageOf({ ttls: Array.from({ length: 60 }, () => 60) }))
   assert.ok(passed.bytes.length <= 512 && passed.answers.length === 30)
   assert.equal(passed.flags & FLAG.truncated, FLAG.truncated)
 })
 
-test('the TTL comes from the answer, or from the SOA for a negative answer', () => {
+test('the TTL of a cached DNS answer comes from its records, or from the SOA for a negative answer', () => {
   const seconds = (what: MessageFields): number => toCachedAnswer(messageOf(what)).seconds
   assert.equal(seconds({ ttls: [300, 10] }), 10)
   assert.equal(seconds({ ttls: [300] }), 30)
@@ -110,13 +110,13 @@ test('the TTL comes from the answer, or from the SOA for a negative answer', () 
   assert.equal(seconds({ flags: 0x83_80, ttls: [300] }), 0)
 })
 
-test('an answer contains our CNAME and the addresses of an upstream answer', () => {
+test('a DNS answer for an ExternalName contains our CNAME and the upstream addresses', () => {
   assert.deepEqual(addressesIn(messageOf({ ttls: [300] })), [
     { name: 'example.com', type: TYPE.A, ttl: 30, data: { address: '10.0.0.0' } },
   ])
 })
 
-test('the cache drops expired entries, and the oldest above its limit', async () => {
+test('the DNS cache drops expired entries, and the oldest above its limit', async () => {
   const clock = createVirtualClock()
   const cache = new AnswerCache(clock)
   const kept = toCachedAnswer(messageOf({ ttls: [10] }))

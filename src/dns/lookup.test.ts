@@ -85,7 +85,7 @@ function ask(names: Names, name: string, type: number = TYPE.A): unknown {
   return outcome.is === 'records' ? lines(outcome.answers) : outcome.is
 }
 
-describe('lookup', () => {
+describe('DNS lookup of cluster names', () => {
   const { names } = sample()
   const rows: readonly (readonly [string, number, unknown])[] = [
     ['web.shop.svc.cluster.local', TYPE.A, ['10.96.0.20']],
@@ -143,13 +143,13 @@ describe('lookup', () => {
     test(`answers ${name} ${type}`, () => assert.deepEqual(ask(names, name, type), expected))
 })
 
-test('an SRV answer also contains the addresses of its targets', () => {
+test('adds the addresses of SRV targets to the answer', () => {
   const outcome = lookUp(sample().names, { name: '_http._tcp.web.shop.svc.cluster.local', type: TYPE.SRV })
   assert.ok(outcome.is === 'records')
   assert.deepEqual(lines(outcome.additional), ['10.96.0.20', 'fd00::20'])
 })
 
-test('each answer begins with the next address in rotation', () => {
+test('begins each answer with the next address in rotation', () => {
   const { directory, names } = sample()
   let turns = 0
   const turning = { ...names, directory, rotation: (many: number): number => turns++ % many }
@@ -157,8 +157,8 @@ test('each answer begins with the next address in rotation', () => {
   assert.deepEqual(ask(turning, 'db.shop.svc.cluster.local'), ['10.244.0.6', '10.244.0.5'])
 })
 
-describe('Directory', () => {
-  test('follows changes and deletions', () => {
+describe('DNS directory of Services', () => {
+  test('applies changes and deletions', () => {
     const { directory, names } = sample()
     directory.setSlice(sliceOf('db-2', 'db', [{ addresses: ['10.244.1.9'] }]))
     assert.deepEqual(ask(names, 'db.shop.svc.cluster.local'), ['10.244.0.5', '10.244.0.6', '10.244.1.9'])
@@ -174,7 +174,7 @@ describe('Directory', () => {
     assert.equal(ask(names, 'db.shop.svc.cluster.local'), 'no name')
   })
 
-  test('assigns an address to its latest Service, in any order of deletion', () => {
+  test('assigns an address to its latest Service, regardless of the order of deletions', () => {
     const { directory, names } = sample()
     const spec = { clusterIP: '10.96.0.20', clusterIPs: ['10.96.0.20'], ports: [] }
     directory.setService(serviceOf('next', spec))
@@ -182,7 +182,7 @@ describe('Directory', () => {
     assert.deepEqual(ask(names, '20.0.96.10.in-addr.arpa', TYPE.PTR), ['next.shop.svc.cluster.local'])
   })
 
-  test('ignores updates without DNS changes', () => {
+  test('ignores updates that do not affect DNS', () => {
     const { directory } = sample()
     const before = directory.version
     directory.setNamespace({ metadata: { name: 'shop' } } as never)

@@ -13,7 +13,7 @@ const addresses = (many: number): ResourceRecord[] =>
     data: { address: `10.1.${nth >> 8}.${nth & 255}` },
   }))
 
-test('an answer repeats the question as written, and owner names point at it', () => {
+test('a DNS answer repeats the question as written, and compresses owner names', () => {
   const query = queryOf({ name: 'Web.Shop.svc.cluster.local', type: TYPE.A, edns: 4096 })
   const bytes = writeAnswer(query, { rcode: 0, authoritative: true, answers: addresses(2) }, UDP_BYTES, true)
   const message = readMessage(bytes)
@@ -34,7 +34,7 @@ test('an answer repeats the question as written, and owner names point at it', (
   assert.deepEqual([...bytes.subarray(message.questionEnd, message.questionEnd + 2)], [0xc0, 12])
 })
 
-test('records that do not fit are dropped, and TC is set for the answer section', () => {
+test('a DNS answer omits records that do not fit, and sets TC if answers are missing', () => {
   const plain = queryOf({ name: 'web.shop.svc.cluster.local', type: TYPE.A })
   const cut = writeAnswer(plain, { rcode: 0, authoritative: true, answers: addresses(100) }, sizeFor(plain), false)
   const message = readMessage(cut)
@@ -50,7 +50,7 @@ test('records that do not fit are dropped, and TC is set for the answer section'
   assert.ok(most.length <= TCP_BYTES && (readMessage(most)?.flags ?? 0) & FLAG.truncated)
 })
 
-test('all record types round-trip', () => {
+test('DNS records of all types round-trip', () => {
   const query = queryOf({ name: '_http._tcp.web.shop.svc.cluster.local', type: TYPE.SRV })
   const soa = {
     primary: 'ns.dns.cluster.local',
@@ -98,7 +98,7 @@ test('all record types round-trip', () => {
   assert.equal(bytes.readUInt32BE(start.end - 20), 5)
 })
 
-test('a response has at most the size that the client accepts, within the limits of UDP', () => {
+test('a DNS response has at most the size that the client accepts, within the limits of UDP', () => {
   assert.deepEqual(
     [undefined, 0, 512, 1000, 65_535].map((edns) =>
       sizeFor(queryOf({ name: 'a', type: 1, ...(edns !== undefined && { edns }) })),
@@ -107,7 +107,7 @@ test('a response has at most the size that the client accepts, within the limits
   )
 })
 
-test('a REFUSED response consists of the header only', () => {
+test('a DNS response with code REFUSED consists of the header only', () => {
   assert.equal(
     writeRefusal({ id: 7, flags: 0x29_00, refusal: RCODE.notImplemented }).toString('hex'),
     '0007a9040000000000000000',

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import { serverOf, stubFault, stubsIn } from './stub-domains.ts'
 
-test('a stub domain has a list of servers, each with an address and an optional port', () => {
+test('a DNS stub domain has a list of servers, each with an address and an optional port', () => {
   const stubs = stubsIn([
     'Corp.Example.=10.1.2.3',
     'corp.example=10.1.2.4:5353',
@@ -27,7 +27,7 @@ test('a stub domain has a list of servers, each with an address and an optional 
   assert.equal(stubFault(['a=[fd00::1]']), undefined)
 })
 
-test('an upstream server consists of an address and an optional port', () => {
+test('an upstream DNS server consists of an address and an optional port', () => {
   assert.deepEqual(serverOf('10.1.2.3'), { address: '10.1.2.3', port: 53 })
   assert.deepEqual(serverOf('fd00::1'), { address: 'fd00::1', port: 53 })
   assert.deepEqual(serverOf('[fd00::1]:5353'), { address: 'fd00::1', port: 5353 })

@@ -14,8 +14,8 @@ export function packet(header: readonly number[], ...rest: readonly (Uint8Array 
 const OPT = [0, 0, TYPE.OPT, 0x10, 0, 0, 0, 0x80, 0, 0, 0]
 const IN_A = [0, TYPE.A, 0, 1]
 
-describe('names', () => {
-  test('are lower-case text with escapes, and convert back to bytes', () => {
+describe('DNS names on the wire', () => {
+  test('become lower-case text with escapes, and convert back to bytes', () => {
     const bytes = Uint8Array.from([3, 0x41, 0x2e, 0x62, 1, 0x5c, 2, 0x00, 0xff, 0])
     assert.deepEqual(readName(bytes, 0), { name: String.raw`a\046b.\092.\000\255`, end: 10 })
     assert.deepEqual(
@@ -25,7 +25,7 @@ describe('names', () => {
     assert.deepEqual(readName(Uint8Array.of(0), 0), { name: '', end: 1 })
   })
 
-  test('may contain pointers to earlier positions, but not to later ones, to themselves or in cycles', () => {
+  test('may contain pointers to earlier offsets, but no forward pointers or cycles', () => {
     const back = Uint8Array.from([1, 0x61, 0, 1, 0x62, 0xc0, 0])
     assert.deepEqual(readName(back, 3), { name: 'b.a', end: 7 })
     for (const broken of [
@@ -53,12 +53,12 @@ describe('names', () => {
   })
 })
 
-describe('queries', () => {
+describe('DNS queries on the wire', () => {
   const question = [...nameBytes('Web.Shop'), ...IN_A]
   const parse = (header: readonly number[], ...rest: readonly (readonly number[])[]): unknown =>
     readQuery(packet(header, ...rest))
 
-  test('are parsed with EDNS', () => {
+  test('may contain EDNS options', () => {
     const query = parse([7, 0x01_00, 1, 0, 0, 1], question, OPT) as Query
     const { id, name, type, edns } = query
     assert.deepEqual([id, name, type], [7, 'web.shop', TYPE.A])
@@ -83,7 +83,7 @@ describe('queries', () => {
   })
 })
 
-test('the parser of messages never throws another error than a refusal', () => {
+test('the parser of DNS messages throws only DNS errors for any bytes', () => {
   const random = createSeededRandom(14)
   for (let nth = 0; nth < 20_000; nth++) {
     const bytes = random.bytes(random.int(80))
@@ -94,7 +94,7 @@ test('the parser of messages never throws another error than a refusal', () => {
   }
 })
 
-test('a parsed message lists its records, and is invalid if its counts exceed its size', () => {
+test('a DNS message lists its records, and is invalid if it contains fewer than it counts', () => {
   const answer = [0xc0, 12, ...IN_A, 0, 0, 1, 0x2c, 0, 4, 10, 0, 0, 1]
   const message = readMessage(packet([7, 0x80_00, 1, 1, 0, 1], [...nameBytes('a.b'), ...IN_A], answer, OPT))
   assert.deepEqual(

@@ -15,13 +15,13 @@ const NODES = new Map([
   ['two', node(['InternalIP', '10.0.0.1'], ['ExternalIP', '203.0.113.1'])],
 ])
 
-test('an Ingress has the addresses of the nodes that run the controller', () => {
+test('the status of an Ingress has the addresses of the nodes that run the controller', () => {
   const all = [pod('one'), pod('two'), pod('three')]
   assert.deepEqual(addressesFor(all, NODES), [{ ip: '10.0.0.2' }, { ip: '203.0.113.1' }])
   assert.deepEqual(addressesFor([pod('one', { deletionTimestamp: 'now' })], NODES), [])
 })
 
-test('an unchanged status is not written', () => {
+test('the status of an Ingress is not written if it is unchanged', () => {
   const ingress = { status: { loadBalancer: { ingress: [{ ip: '10.0.0.2' }] } } } as unknown as Ingress
   assert.equal(isPublished(ingress, [{ ip: '10.0.0.2' }]), true)
   assert.equal(isPublished(ingress, []), false)

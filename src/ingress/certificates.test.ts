@@ -24,7 +24,7 @@ const pair = { certificate: issued.certificatePem, key: issued.keyPem }
 const ingress = (name: string, tls: object[], creationTimestamp?: string): Ingress =>
   ({ metadata: { name, namespace: 'shop', creationTimestamp }, spec: { tls } }) as unknown as Ingress
 
-test('a Secret yields a certificate only if its key matches', () => {
+test('a TLS Secret yields a certificate only if its key matches', () => {
   assert.deepEqual(pairOf(secret(issued.certificatePem, issued.keyPem)), pair)
   assert.equal(pairOf(secret(issued.certificatePem, other.keyPem)), undefined)
   assert.equal(pairOf(secret('nothing', issued.keyPem)), undefined)
@@ -32,7 +32,7 @@ test('a Secret yields a certificate only if its key matches', () => {
   assert.equal(pairOf(undefined), undefined)
 })
 
-test('the oldest Ingress with a certificate for a name provides it', () => {
+test('the oldest Ingress with a valid certificate for a host provides it', () => {
   const problems: string[] = []
   const pairs = namedPairs(
     [
@@ -51,7 +51,7 @@ test('the oldest Ingress with a certificate for a name provides it', () => {
   assert.deepEqual(problems, ['three: Secret "bad" has no certificate with its key'])
 })
 
-test('a younger Ingress does not replace a certificate, in any order of events', () => {
+test('a younger Ingress does not replace the certificate of a host, in any order of events', () => {
   const tls = (secretName: string): object[] => [{ hosts: ['a.example'], secretName }]
   const old = ingress('z', tls('old'), '2026-01-01T00:00:00Z')
   const young = ingress('a', tls('young'), '2026-01-01T00:00:01Z')
@@ -66,7 +66,7 @@ test('a younger Ingress does not replace a certificate, in any order of events',
   }
 })
 
-test('a TLS host is known even if its Secret does not exist', () => {
+test('a host in spec.tls counts as secure even if its Secret does not exist', () => {
   const hosts = secureHosts([ingress('one', [{ hosts: ['A.example'], secretName: 'x' }, { hosts: ['b.example'] }])])
   assert.deepEqual([...hosts], ['a.example', 'b.example'])
 })

@@ -26,5 +26,5 @@ for (const [what, object, takesUnclassed, ours] of [
   ['it has our annotation, with any class', ingress('other', 'nginx'), false, true],
   ['it has a foreign annotation', ingress('nginx', 'traefik'), true, false],
 ] as const)
-  test(`an Ingress is ${ours ? '' : 'not '}ours: ${what}`, () =>
+  test(`the controller ${ours ? 'handles' : 'ignores'} an Ingress: ${what}`, () =>
     assert.equal(isOurs(object, classOf, { ...RULE, takesUnclassed }), ours))

@@ -43,8 +43,8 @@ function rewriting(path: string, target: string): RoutingState {
 const ask = (routingState: RoutingState, target = '/', authority = 'web.example', isSecure = false): Decision =>
   decide(routingState, { authority, target, isSecure, httpsPort: 443 })
 
-describe('request', () => {
-  it('goes to the pods of its Service with path and query unchanged', () => {
+describe('routing of an ingress request', () => {
+  it('passes path and query unchanged to the pods of the Service', () => {
     const decision = ask(routingStateWith(), '/a%20b?x=1&y=%2F')
     assert.deepEqual(decision, {
       is: 'pass',
@@ -69,7 +69,7 @@ describe('request', () => {
     ['/100%25', '/100%25'],
     ['/a%09b', '/a%09b'],
   ] as const)
-    it(`for ${JSON.stringify(requested)} is forwarded as ${sent} after rewriting`, () => {
+    it(`passes ${JSON.stringify(requested)} as ${sent} with rewrite-target /$1`, () => {
       const decision = ask(rewriting('/(.*)', '/$1'), requested)
       assert.equal(decision.is === 'pass' && decision.target, sent)
     })
@@ -82,12 +82,12 @@ describe('request', () => {
     ['/caf\u00e9/$1', '/a', '/caf%C3%A9/a'],
     ['', '/a%2Fb?c', '/a%2Fb?c'],
   ] as const)
-    it(`for ${requested} is forwarded as ${sent} with the rewrite ${JSON.stringify(target)}`, () => {
+    it(`passes ${requested} as ${sent} with rewrite-target ${JSON.stringify(target)}`, () => {
       const decision = ask(rewriting('/(.*)', target), requested)
       assert.equal(decision.is === 'pass' && decision.target, sent)
     })
 
-  it('with arbitrary HTTP/2 bytes can be forwarded as HTTP/1.1, and redirected', () => {
+  it('passes arbitrary bytes of HTTP/2 paths in a form that HTTP/1.1 allows, or redirects', () => {
     const decision = ask(routingStateWith(), '/a b\u00ff?c\td')
     assert.equal(decision.is === 'answer' && decision.status, 400, 'the byte 0xff is no text')
     const passed = ask(routingStateWith(), '/a b?c\td\u00ff')
@@ -96,7 +96,7 @@ describe('request', () => {
     assert.deepEqual(ask(routingState, '/a b\r\n'), { is: 'redirect', to: 'https://web.example/a%20b%0D%0A' })
   })
 
-  it("without a route gets the default backend's 404", () => {
+  it('responds with 404 of the default backend if no path matches', () => {
     assert.deepEqual(ask(routingStateWith(), '/', 'other.example'), {
       is: 'answer',
       status: 404,
@@ -104,17 +104,17 @@ describe('request', () => {
     })
   })
 
-  it('without a route goes to a configured default backend', () => {
+  it('passes a request to a configured default backend if no path matches', () => {
     const routingState = routingStateWith({}, { defaultBackend: { namespace: 'x', service: 'd', port: 80 } })
     assert.equal(ask(routingState, '/', 'other.example').is, 'pass')
   })
 
-  it('for a Service without pods gets 503', () => {
+  it('responds with 503 if the Service has no pods', () => {
     const decision = ask(routingStateWith({}, { endpointsOf: () => [] }))
     assert.equal(decision.is === 'answer' && decision.status, 503)
   })
 
-  it('is redirected to HTTPS if there is a certificate and it came over HTTP', () => {
+  it('redirects from HTTP to HTTPS if the host has a certificate', () => {
     const routingState = routingStateWith({}, { secureHosts: new Set(['web.example']) })
     assert.deepEqual(ask(routingState, '/a?b', 'web.example:80'), { is: 'redirect', to: 'https://web.example/a?b' })
     assert.equal(ask(routingState, '/a?b', 'web.example', true).is, 'pass')
@@ -123,18 +123,18 @@ describe('request', () => {
     assert.equal(ask(routingStateWith({ [`${NGINX}/force-ssl-redirect`]: 'true' })).is, 'redirect')
   })
 
-  it('is refused if an unsupported annotation would restrict access', () => {
+  it('refuses a request if an unsupported annotation would restrict access', () => {
     const decision = ask(routingStateWith({ [`${NGINX}/whitelist-source-range`]: '10.0.0.0/8' }))
     assert.equal(decision.is === 'answer' && decision.status, 503)
   })
 })
 
-describe('hostOf()', () => {
+describe('hostOf() an ingress request', () => {
   for (const [authority, host] of [
     ['Web.Example:8080', 'web.example'],
     ['web.example.', 'web.example'],
     ['[fd00::1]:80', 'fd00::1'],
     ['', ''],
   ] as const)
-    it(`"${authority}" is "${host}"`, () => assert.equal(hostOf(authority), host))
+    it(`returns "${host}" for "${authority}"`, () => assert.equal(hostOf(authority), host))
 })

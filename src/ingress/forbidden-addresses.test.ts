@@ -43,14 +43,16 @@ const ALLOWED = [
   '2001:db8::1',
 ]
 
-describe('isForbiddenAddress()', () => {
-  for (const address of FORBIDDEN) it(`refuses ${address}`, () => assert.equal(isForbiddenAddress(address), true))
-  for (const address of ALLOWED) it(`allows ${address}`, () => assert.equal(isForbiddenAddress(address), false))
+describe('isForbiddenAddress() of an ingress backend', () => {
+  for (const address of FORBIDDEN)
+    it(`returns true for ${address}`, () => assert.equal(isForbiddenAddress(address), true))
+  for (const address of ALLOWED)
+    it(`returns false for ${address}`, () => assert.equal(isForbiddenAddress(address), false))
   it('returns false for host names, which resolveAllowed() checks', () =>
     assert.equal(isForbiddenAddress('localhost'), false))
 })
 
-describe('resolveAllowed()', () => {
+describe('resolveAllowed() for an ingress backend', () => {
   it('returns the first address of a name', async () => {
     assert.equal(await resolveAllowed('web.example', async () => ['192.0.2.1', '192.0.2.2']), '192.0.2.1')
     assert.equal(await resolveAllowed('10.42.0.5', () => assert.fail('there is nothing to resolve')), '10.42.0.5')
@@ -65,7 +67,7 @@ describe('resolveAllowed()', () => {
     await assert.rejects(resolveAllowed('127.0.0.1'), ForbiddenAddressError)
   })
 
-  it('fails like a connection if a name has no address', async () => {
+  it('fails with a connection error if a name has no address', async () => {
     await assert.rejects(
       resolveAllowed('web.example', async () => []),
       { code: 'connect' },

@@ -31,7 +31,7 @@ test('the ingress proxy sends client address, host and protocol in X-Forwarded-*
   })
 })
 
-test('the ingress proxy passes on X-Forwarded-* headers of the client if configured', () => {
+test('the ingress proxy keeps X-Forwarded-* headers of the client if configured', () => {
   const sent = { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'http', 'x-forwarded-host': 'front.example' }
   const headers = requestHeaders(exchangeWith(sent), { ...PASSING, trustsForwarded: true })
   assert.equal(headers['x-forwarded-for'], '203.0.113.9, 192.0.2.1')
@@ -61,7 +61,7 @@ test('the ingress proxy drops hop-by-hop headers', () => {
   ])
 })
 
-test('the ingress proxy drops headers whose names other programs interpret as proxy headers', () => {
+test('the ingress proxy drops headers whose names some programs mistake for proxy headers', () => {
   const sent = {
     x_forwarded_for: '10.9.9.9',
     'x-forwarded_proto': 'https',

@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 
 import { normalPath, rewrittenTarget, sendable } from './request-paths.ts'
 
-describe('normalPath()', () => {
+describe('normalPath() of an ingress request', () => {
   for (const [path, normal] of [
     ['/', '/'],
     ['//a//b', '/a/b'],
@@ -22,8 +22,8 @@ describe('normalPath()', () => {
     it(`normalizes ${path} to ${normal ?? 'no path'}`, () => assert.equal(normalPath(path), normal))
 })
 
-describe('rewrittenTarget()', () => {
-  it('encodes a target that decodes to its path and fits a request line', () => {
+describe('rewrittenTarget() of an ingress request', () => {
+  it('returns a target that decodes to the rewritten path and fits in a request line', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const group = text.toWellFormed()
@@ -36,7 +36,7 @@ describe('rewrittenTarget()', () => {
   })
 })
 
-describe('sendable()', () => {
+describe('sendable() path of an ingress request', () => {
   it('keeps valid characters and encodes all others', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => {

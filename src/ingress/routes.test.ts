@@ -32,7 +32,7 @@ function anIngress({ name, rules = {}, fallback, annotations = {}, age = 0 }: In
 const serviceFor = (ingresses: readonly Ingress[], host: string, path: string): string | undefined =>
   routeFor(routeTable(ingresses, {}), host, path)?.backend?.service
 
-describe('paths', () => {
+describe('path rules of an Ingress', () => {
   const table = [
     anIngress({
       name: 'shop',
@@ -62,10 +62,10 @@ describe('paths', () => {
     ['/imgs', 'img'],
   ] as const
   for (const [path, service] of CASES)
-    it(`${path} leads to ${service}`, () => assert.equal(serviceFor(table, 'shop.example', path), service))
+    it(`route ${path} to Service ${service}`, () => assert.equal(serviceFor(table, 'shop.example', path), service))
 })
 
-describe('hosts', () => {
+describe('host rules of several Ingresses', () => {
   const table = [
     anIngress({
       name: 'hosts',
@@ -88,10 +88,10 @@ describe('hosts', () => {
     ['10.0.0.1', '/', 'rest'],
   ] as const
   for (const [host, path, service] of CASES)
-    it(`${host}${path} is for ${service ?? 'no service'}`, () => assert.equal(serviceFor(table, host, path), service))
+    it(`route ${host}${path} to ${service ?? 'no Service'}`, () => assert.equal(serviceFor(table, host, path), service))
 })
 
-describe('several Ingresses', () => {
+describe('several Ingresses for one host', () => {
   it('use the path of the older Ingress if both have the same path', () => {
     const young = anIngress({ name: 'a', rules: { 'x.example': [['Prefix', '/', 'young']] } })
     const old = anIngress({ name: 'b', age: 60, rules: { 'x.example': [['Prefix', '/', 'old']] } })
@@ -109,26 +109,26 @@ describe('several Ingresses', () => {
       assert.equal(serviceFor(order, 'x.example', '/'), 'a')
   })
 
-  it('can have paths of the same host', () => {
+  it('combine their paths', () => {
     const one = anIngress({ name: 'a', rules: { 'x.example': [['Prefix', '/one', 'one']] } })
     const two = anIngress({ name: 'b', rules: { 'x.example': [['Prefix', '/two', 'two']] } })
     assert.equal(serviceFor([one, two], 'x.example', '/two/x'), 'two')
   })
 })
 
-describe('default backends', () => {
-  it('serve the unmatched paths of their Ingress', () => {
+describe('default backend of an Ingress', () => {
+  it('serves requests for the hosts of the Ingress that match no path', () => {
     const own = anIngress({ name: 'a', fallback: 'rest', rules: { 'x.example': [['Exact', '/a', 'a']] } })
     assert.equal(serviceFor([own], 'x.example', '/b'), 'rest')
     assert.equal(serviceFor([own], 'y.example', '/b'), undefined)
   })
 
-  it('serve all hosts if the Ingress has no rules', () => {
+  it('serves all hosts if the Ingress has no rules', () => {
     assert.equal(serviceFor([anIngress({ name: 'a', fallback: 'all' })], 'whoever', '/x'), 'all')
   })
 })
 
-describe('regular expressions', () => {
+describe('regular expressions in paths of an Ingress', () => {
   const annotations = { 'nginx.ingress.kubernetes.io/rewrite-target': '/$2' }
   const table = [
     anIngress({
@@ -152,7 +152,7 @@ describe('regular expressions', () => {
     assert.equal(found('/apple'), undefined)
   })
 
-  it('that are invalid are reported and skipped', () => {
+  it('are reported and skipped if they are invalid', () => {
     const wrong = anIngress({
       name: 'b',
       annotations,

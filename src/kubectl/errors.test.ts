@@ -14,17 +14,17 @@ const missing = new StatusError({
   code: 404,
 })
 
-describe('describeFailure', () => {
-  it('prefixes user errors with "error:" once', () => {
+describe('error output of kubectl', () => {
+  it('prefixes errors of the user with "error:" once', () => {
     assert.deepEqual(reportOf(new KubectlError('no')), { text: 'error: no\n', exitCode: 1 })
     assert.deepEqual(reportOf(new KubectlError('error: no')), { text: 'error: no\n', exitCode: 1 })
   })
 
-  it("prints the server's reason", () => {
+  it('contains the reason of the server', () => {
     assert.equal(reportOf(missing).text, 'Error from server (NotFound): pods "x" not found\n')
   })
 
-  it('prints each of several errors on its own line', () => {
+  it('has one line for each of several errors', () => {
     const both = new Failures([missing, new KubectlError('no')])
     assert.equal(reportOf(both).text, 'Error from server (NotFound): pods "x" not found\nno\n')
   })
@@ -41,7 +41,7 @@ describe('describeFailure', () => {
     assert.equal(reportOf(invalid).text, text)
   })
 
-  it("prints the object's file", () => {
+  it('names the file of the object', () => {
     const { text } = reportOf(withSource('creating', 'a.yaml', missing))
     assert.equal(text, 'Error from server (NotFound): error when creating "a.yaml": pods "x" not found\n')
   })

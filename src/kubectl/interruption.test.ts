@@ -14,8 +14,8 @@ function stopped(): AbortSignal {
   return AbortSignal.abort(STOP)
 }
 
-describe('interruption', () => {
-  it('recognizes the abort of the signal, wrapped or not', () => {
+describe('interrupted kubectl command', () => {
+  it('recognizes the abort of its signal, wrapped or not', () => {
     const wrapped = new KubectlError('lost', { cause: new Error('given up', { cause: STOP }) })
     assert.deepEqual(
       [STOP, wrapped, new Error('other'), undefined].map((error) => isStop(error, stopped())),
@@ -24,13 +24,13 @@ describe('interruption', () => {
     assert.equal(isStop(STOP, new AbortController().signal), false)
   })
 
-  it('ends a waiting command with exit code 1 and no message', async () => {
+  it('ends with exit code 1 and no message', async () => {
     const ended = await interruptible(stopped(), () => Promise.reject(STOP)).catch((error: unknown) => error)
     assert.ok(ended instanceof ExitError)
     assert.deepEqual([ended.exitCode, ended.message], [1, ''])
   })
 
-  it('returns results and rethrows other failures', async () => {
+  it('still returns results and throws other failures', async () => {
     const other = new KubectlError('other')
     assert.equal(await interruptible(stopped(), () => Promise.resolve(7)), 7)
     await assert.rejects(

@@ -10,8 +10,8 @@ const SET = defineFlags({
   own: { ...RECORD_FLAG, filename: flag(string, '', '', { shorthand: 'f' }), token: flag(string, '', '') },
 })
 
-describe('causeOf', () => {
-  it('puts arguments before flags and spells shorthands out', () => {
+describe('change cause of kubectl --record', () => {
+  it('has arguments before flags and full names of flags', () => {
     assert.equal(
       causeOf(SET, ['-f', 'a.yaml', 'apply', '--record', 'x']),
       'kubectl apply x --filename=a.yaml --record=true',
@@ -23,19 +23,19 @@ describe('causeOf', () => {
   })
 })
 
-describe('recorded', () => {
+describe('annotation of kubectl --record', () => {
   const object = { metadata: { name: 'a', annotations: { b: 'c' } } }
   const changeCause = (): string => 'kubectl x'
   const cause = { 'kubernetes.io/change-cause': 'kubectl x' }
 
-  it('adds the annotation only with --record', () => {
+  it('is added only if the flag is set', () => {
     assert.equal(recorded({ flags: { record: false }, changeCause }, object), object)
     assert.deepEqual(recorded({ flags: { record: true }, changeCause }, object), {
       metadata: { name: 'a', annotations: { b: 'c', ...cause } },
     })
   })
 
-  it('needs no patch for an object that has the annotation', () => {
+  it('needs no patch if the object has it already', () => {
     const recording = { flags: { record: true }, changeCause }
     assert.deepEqual(recordPatch(recording, object), { metadata: { annotations: cause } })
     assert.equal(recordPatch(recording, { metadata: { annotations: cause } }), undefined)

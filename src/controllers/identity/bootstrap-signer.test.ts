@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 
 import { detachedSignature } from './bootstrap-signer.ts'
 
-describe('detachedSignature', () => {
-  it('is a JWS without payload, with the token ID in its header', () => {
+describe('detachedSignature() of cluster-info', () => {
+  it('returns a JWS without payload, with the token ID in its header', () => {
     const [head = '', payload, signature] = detachedSignature('text', 'abcdef', '0123456789abcdef').split('.')
     assert.equal(head, 'eyJhbGciOiJIUzI1NiIsImtpZCI6ImFiY2RlZiJ9')
     assert.equal(payload, '')

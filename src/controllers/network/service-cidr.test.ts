@@ -15,22 +15,32 @@ const address = (name: string, by = 'ipallocator.k8s.io'): IPAddress => ({
   spec: { parentRef: { resource: 'services', name: 's' } },
 })
 
-describe('mayGo', () => {
+describe('removal of a ServiceCIDR finalizer', () => {
   const own = range('own', '10.0.0.0/24')
   const cases: readonly [what: string, others: ServiceCIDR[], addresses: IPAddress[], may: boolean][] = [
-    ['is true without addresses in use', [], [], true],
-    ['is false with an address in use', [], [address('10.0.0.5')], false],
-    ['is true for an address of another manager', [], [address('10.0.0.5', 'me')], true],
-    ['is true if another range contains the address', [range('b', '10.0.0.0/30')], [address('10.0.0.1')], true],
-    ['is false for the last address of another range', [range('b', '10.0.0.0/30')], [address('10.0.0.3')], false],
-    ['is true within a larger range', [range('b', '10.0.0.0/16')], [address('10.0.0.5')], true],
-    ['is true with an equal range', [range('b', '10.0.0.0/24')], [address('10.0.0.5')], true],
+    ['is allowed without addresses in use', [], [], true],
+    ['is refused with an address in use', [], [address('10.0.0.5')], false],
+    ['is allowed with an address that another manager owns', [], [address('10.0.0.5', 'me')], true],
+    [
+      'is allowed if another range contains the address in use',
+      [range('b', '10.0.0.0/30')],
+      [address('10.0.0.1')],
+      true,
+    ],
+    [
+      'is refused if the address in use is the last of the other range',
+      [range('b', '10.0.0.0/30')],
+      [address('10.0.0.3')],
+      false,
+    ],
+    ['is allowed if a larger range contains the whole range', [range('b', '10.0.0.0/16')], [address('10.0.0.5')], true],
+    ['is allowed if another ServiceCIDR has the same range', [range('b', '10.0.0.0/24')], [address('10.0.0.5')], true],
   ]
   for (const [what, others, addresses, may] of cases) {
     it(what, () => assert.equal(mayGo(own, [own, ...others], addresses), may))
   }
 
-  it('is true only if every remaining address belongs to another range', () => {
+  it('is allowed only if another range contains every address in use', () => {
     const cidr = fc
       .tuple(fc.integer({ min: 0, max: 15 }), fc.integer({ min: 26, max: 30 }))
       .map(([at, bits]) => `10.0.0.${at * 16}/${bits}`)

@@ -13,8 +13,8 @@ const CASES: readonly (readonly [from: number, nodes: number, to: number])[] = [
   [4, 10, 0],
 ]
 
-describe('TTL steps', () => {
+describe('nextStep() of the TTL annotation', () => {
   for (const [from, nodes, to] of CASES) {
-    it(`is step ${to} with ${nodes} nodes after step ${from}`, () => assert.equal(nextStep(from, nodes), to))
+    it(`changes step ${from} to ${to} with ${nodes} nodes`, () => assert.equal(nextStep(from, nodes), to))
   }
 })

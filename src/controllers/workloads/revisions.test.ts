@@ -6,7 +6,7 @@ import { stringifyJson } from '#lib/json/json.ts'
 
 import { dataText, revisionData } from './revisions.ts'
 
-test('revisionData is encoded as Go encodes it, for any key order of the template', () => {
+test('revisionData() encodes a template as Go does, for any key order', () => {
   const template = {
     spec: { containers: [{ name: 'c', image: 'i', command: ['sh', '-c', 'a && b'] }], dnsPolicy: 'ClusterFirst' },
     metadata: { labels: { b: '2', a: '1' } },

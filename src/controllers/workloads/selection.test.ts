@@ -46,7 +46,7 @@ describe('chooseControllers', () => {
     })
   }
 
-  it("rejects unknown names with upstream's message", () => {
+  it("rejects unknown controller names with upstream's message", () => {
     const { errors } = chooseControllers(ALL, ['*', '-nothing', 'replica-set'])
     assert.deepEqual(errors, [
       '"nothing" is not in the list of known controllers',
@@ -54,12 +54,12 @@ describe('chooseControllers', () => {
     ])
   })
 
-  it('reports controllers of cloud-controller-manager that were named explicitly', () => {
+  it('reports explicitly selected controllers that cloud-controller-manager runs', () => {
     assert.deepEqual(chooseControllers(ALL, ['*', 'route', '-service']).cloudOnly, ['node-route-controller'])
   })
 })
 
-describe('CONTROLLERS', () => {
+describe('table of controllers', () => {
   it("has upstream's names in order, with their aliases", () => {
     const names = CONTROLLERS.map(({ name }) => name)
     assert.deepEqual(names, [...names].sort())
@@ -70,13 +70,13 @@ describe('CONTROLLERS', () => {
     }
   })
 
-  it('has flag groups only for controllers of upstream', () => {
+  it("has flag groups only for upstream's controllers", () => {
     for (const name of Object.keys(CONTROLLER_FLAGS)) assert.ok(CONTROLLER_NAMES.includes(name), name)
   })
 })
 
-describe('workersOf', () => {
-  it("returns the value of the controller's flag", () => {
+describe('workersOf() a controller', () => {
+  it('returns the value of the flag for concurrent syncs', () => {
     const settings = controllerSettings({ 'concurrent-namespace-syncs': 3 })
     assert.equal(workersOf('namespace-controller', settings), 3)
     assert.equal(workersOf('garbage-collector-controller', settings), 20)

@@ -10,13 +10,13 @@ import { applySetId, membersOf, parentPatch } from './applyset.ts'
 const SECRETS: ServedKind = { ...PODS, kind: 'Secret', plural: 'secrets' }
 const PARENT = { kind: SECRETS, name: 'mine', namespace: 'default' }
 
-test('derives the id from the parent', () => {
+test('an apply set derives its ID from its parent object', () => {
   // sha256 of "mine.default.Secret.", in the alphabet of URLs.
   assert.match(applySetId(PARENT), /^applyset-[\w-]{43}-v1$/)
   assert.notEqual(applySetId(PARENT), applySetId({ ...PARENT, namespace: 'other' }))
 })
 
-test('records kinds and further namespaces in annotations of the parent', () => {
+test('an apply set records kinds and namespaces in annotations of its parent object', () => {
   const deployments = { ...PODS, group: 'apps', kind: 'Deployment' }
   const infos: Info[] = [
     { kind: PODS, namespace: 'default', name: 'a', source: '' },

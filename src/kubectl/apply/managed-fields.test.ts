@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { unionOf } from './managed-fields.ts'
 
-describe('migrateManagedFields', () => {
+describe('migration of managedFields to server-side apply', () => {
   const theirs = {
     manager: 'old',
     operation: 'Update',
@@ -12,16 +12,16 @@ describe('migrateManagedFields', () => {
   } as const
   const ours = { manager: 'new', operation: 'Apply', apiVersion: 'v1', fieldsV1: { 'f:b': { 'f:d': {} } } } as const
 
-  it('moves fields of client-side apply to the manager that applies', () => {
+  it('moves fields of client-side apply to the applying manager', () => {
     const joined = { ...ours, fieldsV1: { 'f:a': {}, 'f:b': { 'f:c': {}, 'f:d': {} } } }
     assert.deepEqual(unionOf([ours, theirs], new Set(['old']), 'new'), [joined])
   })
 
-  it('renames the entry if the new manager has none', () => {
+  it('renames the managedFields entry if the applying manager has none', () => {
     assert.deepEqual(unionOf([theirs], new Set(['old']), 'new'), [{ ...theirs, manager: 'new', operation: 'Apply' }])
   })
 
-  it('leaves entries of other managers alone', () => {
+  it('leaves entries of other managers unchanged', () => {
     assert.deepEqual(unionOf([theirs], new Set(['somebody']), 'new'), [theirs])
   })
 })

@@ -11,12 +11,12 @@ const role = (verbs: string[], more: Partial<RbacObject> = {}): RbacObject => ({
   ...more,
 })
 
-describe('planReconcile', () => {
+describe('kubectl auth reconcile', () => {
   it('creates a missing role', () => {
     assert.equal(planReconcile(role(['get']), undefined, KEEP).operation, 'create')
   })
 
-  it('adds missing rules and keeps extra rules', () => {
+  it('adds missing rules and keeps additional rules', () => {
     const { operation, object, missingRules, extraRules } = planReconcile(role(['get']), role(['list']), KEEP)
     assert.equal(operation, 'update')
     assert.deepEqual(
@@ -29,7 +29,7 @@ describe('planReconcile', () => {
     assert.equal(extraRules.length, 1)
   })
 
-  it('removes extra rules with removeExtraPermissions', () => {
+  it('removes additional rules with --remove-extra-permissions', () => {
     const options = { ...KEEP, removeExtraPermissions: true }
     assert.deepEqual(planReconcile(role(['get']), role(['get', 'list']), options).object.rules?.[0]?.verbs, ['get'])
   })
@@ -38,7 +38,7 @@ describe('planReconcile', () => {
     assert.equal(planReconcile(role(['get']), role(['*']), KEEP).operation, 'none')
   })
 
-  it('reports an object that opted out of updates', () => {
+  it('skips an object whose annotation disables updates', () => {
     const annotations = { 'rbac.authorization.kubernetes.io/autoupdate': 'false' }
     assert.ok(planReconcile(role(['get']), role(['list'], { metadata: { name: 'r', annotations } }), KEEP).isProtected)
   })

@@ -3,18 +3,18 @@ import { describe, it } from 'node:test'
 
 import { splitArguments } from './builder-arguments.ts'
 
-describe('readArguments', () => {
-  it('separates the type from the names', () => {
+describe('resource arguments of kubectl', () => {
+  it('consist of a type and names', () => {
     assert.deepEqual(splitArguments(['pods', 'a', 'b']), { args: ['pods', 'a', 'b'], tuples: [] })
   })
 
-  it('pairs several types with each name', () => {
+  it('combine several types with each name', () => {
     const { tuples } = splitArguments(['pods,svc', 'a', 'b'])
     const pairs = tuples.map(({ type, name }) => `${type}/${name}`)
     assert.deepEqual(pairs, ['pods/a', 'pods/b', 'svc/a', 'svc/b'])
   })
 
-  it('reads type/name', () => {
+  it('may have the form type/name', () => {
     assert.deepEqual(splitArguments(['pods/a']).tuples, [{ type: 'pods', name: 'a' }])
   })
 
@@ -24,7 +24,7 @@ describe('readArguments', () => {
     [['pods/'], /must have a single resource and name/],
     [['pods,svc/a'], /must have a single resource and name/],
   ] as const) {
-    it(`refuses ${args.join(' ')}`, () => {
+    it(`are refused: ${args.join(' ')}`, () => {
       assert.throws(() => splitArguments(args), message)
     })
   }

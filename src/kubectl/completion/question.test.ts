@@ -26,7 +26,7 @@ function ask(args: readonly string[], typed: string, stopsAtArgs = false): Retur
   return questionOf({ name: 'some', args, flags: FLAGS, stopsAtArgs }, typed)
 }
 
-describe('questionOf', () => {
+describe('questionOf() for shell completion', () => {
   const rows: readonly (readonly [args: readonly string[], typed: string, kind: string, flag?: string])[] = [
     [[], '', 'argument'],
     [['x'], 'y', 'argument'],
@@ -50,7 +50,7 @@ describe('questionOf', () => {
     })
   }
 
-  it('leaves flags after the first argument to the program if the command stops there', () => {
+  it('leaves flags after the first argument to the other program for commands such as exec', () => {
     assert.equal(ask(['x'], '-', true).kind, 'argument')
     assert.equal(ask([], '-', true).kind, 'flag-name')
   })
@@ -65,7 +65,7 @@ describe('questionOf', () => {
   })
 })
 
-describe('flagNames', () => {
+describe('flagNames() for shell completion', () => {
   const names = (args: readonly string[], typed: string): string[] =>
     flagNames(FLAGS, ask(args, typed), false).map((choice) => choice.split('\t')[0] ?? '')
 

@@ -20,7 +20,7 @@ const CONFIG = configurationOf(
 
 const fieldsOf = (config: typeof CONFIG, name: string): unknown => config.clusters.get(name)?.fields
 
-test('the name of a map key with dots ends where a field name follows', () => {
+test('a kubeconfig property path may contain a map key with dots before a field name', () => {
   const changed = changedConfiguration(CONFIG, { path: 'clusters.10.0.0.1.server', value: 'https://y' })
   assert.deepEqual(fieldsOf(changed, '10.0.0.1'), { server: 'https://y', 'certificate-authority-data': 'Y2E=' })
 })

@@ -37,8 +37,8 @@ const POD = {
   status: { phase: 'Running', hostIP: '10.0.0.1', podIP: '10.1.0.1', podIPs: [{ ip: '10.1.0.1' }] },
 }
 
-describe('describers', () => {
-  it('print a pod in columns, with one label a line', async () => {
+describe('kubectl describe', () => {
+  it('prints a pod in columns, with one label per line', async () => {
     const text = await describeKind('Pod', POD)
     assert.ok(
       text.startsWith(
@@ -60,7 +60,7 @@ describe('describers', () => {
     )
   })
 
-  it('sort events by their last occurrence and print the count', async () => {
+  it('sorts events by their last occurrence and prints the count', async () => {
     const event = (reason: string, lastTimestamp: string, count: number): object => ({
       metadata: {},
       type: 'Normal',
@@ -85,7 +85,7 @@ describe('describers', () => {
     )
   })
 
-  it('print rules of a role by resource', async () => {
+  it('prints rules of a role by resource', async () => {
     const rules = [
       { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
       { apiGroups: [''], resources: ['pods'], verbs: ['list', 'get'] },
@@ -104,13 +104,13 @@ describe('describers', () => {
     )
   })
 
-  it('escape control characters for terminals', async () => {
+  it('escapes control characters for terminals', async () => {
     const text = await describeKind('Secret', { kind: 'Secret', metadata: { name: '\u001b[1mx' }, data: { a: 'aGk=' } })
     assert.ok(text.includes('^[[1mx') && text.includes('a:  2 bytes\n'), text)
   })
 })
 
-describe('generic describer', () => {
+describe('kubectl describe of a kind without a describer', () => {
   it('prints fields in order with readable names', async () => {
     const object = {
       apiVersion: 'example.com/v1',

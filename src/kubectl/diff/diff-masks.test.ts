@@ -3,7 +3,7 @@ import { it } from 'node:test'
 
 import { maskedSecrets } from './diff-masks.ts'
 
-it('masks secret values in a diff', () => {
+it('kubectl diff masks values of Secrets', () => {
   const live = { metadata: {}, data: { same: 'a', changed: 'b', gone: 'c' } }
   const merged = { metadata: {}, data: { same: 'a', changed: 'x', fresh: 'd' } }
   const { live: from, merged: to } = maskedSecrets({ live, merged })

@@ -28,20 +28,20 @@ const decide = (
 ): Promise<PodsForDeletion> =>
   podsForDeletion(pods, { ...OPTIONS, ...options }, { nowMs: NOW, daemonSetOf: () => Promise.resolve(state) })
 
-describe('podsToGo', () => {
+describe('kubectl drain', () => {
   it('evicts pods that a controller recreates', async () => {
     const { pods, errors } = await decide([pod('a', { owner: 'ReplicaSet' })])
     assert.deepEqual([pods.length, errors], [1, []])
   })
 
-  it('rejects pods without a controller unless forced', async () => {
+  it('refuses pods without a controller unless --force is set', async () => {
     const text = 'cannot delete Pods that declare no controller (use --force to override): ns/a, ns/b'
     assert.deepEqual((await decide([pod('a'), pod('b')])).errors, [text])
     const { pods, warnings } = await decide([pod('a')], { force: true })
     assert.deepEqual([pods.length, warnings], [1, 'deleting Pods that declare no controller: ns/a'])
   })
 
-  it('keeps pods of daemon sets', async () => {
+  it('keeps pods of DaemonSets', async () => {
     const own = pod('a', { owner: 'DaemonSet' })
     const text = 'cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): ns/a'
     assert.deepEqual((await decide([own])).errors, [text])
@@ -51,7 +51,7 @@ describe('podsToGo', () => {
     assert.equal(orphan.pods.length, 1)
   })
 
-  it('requires deleteEmptyDirData for pods with emptyDir volumes', async () => {
+  it('requires --delete-emptydir-data for pods with emptyDir volumes', async () => {
     const local = pod('a', { owner: 'ReplicaSet', spec: { volumes: [{ name: 'v', emptyDir: {} }] } as never })
     const text = 'cannot delete Pods with local storage (use --delete-emptydir-data to override): ns/a'
     assert.deepEqual((await decide([local])).errors, [text])

@@ -30,7 +30,7 @@ function explain(path: string[], recursive = false): string {
   return out
 }
 
-describe('explain', () => {
+describe('kubectl explain', () => {
   it('prints a kind with its fields', () => {
     assert.equal(
       explain([]),

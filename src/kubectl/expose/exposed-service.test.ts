@@ -24,14 +24,14 @@ const deployment = (ports: readonly object[], selector: object = { matchLabels: 
     spec: { selector, template: { spec: { containers: [{ name: 'c', ports }] } } },
   }) as never
 
-describe('exposedService', () => {
-  it('copies selector, labels and ports from the workload', () => {
+describe('Service of kubectl expose', () => {
+  it('has the selector, labels and ports of the workload', () => {
     const { metadata, spec } = exposedService(deployment([{ containerPort: 80 }]), OPTIONS)
     assert.deepEqual(metadata, { name: 'web', labels: { a: '1', b: '2' } })
     assert.deepEqual(spec, { ports: [{ protocol: 'TCP', port: 80, targetPort: 80 }], selector: { app: 'web' } })
   })
 
-  it('gives each of several ports a name, even if port numbers are equal', () => {
+  it('has a name for each of several ports, even if port numbers are equal', () => {
     const ports = [{ containerPort: 53, protocol: 'UDP' }, { containerPort: 53 }, { containerPort: 80 }]
     const { spec } = exposedService(deployment(ports), OPTIONS)
     assert.deepEqual(
@@ -56,6 +56,6 @@ describe('exposedService', () => {
       /unknown session affinity: x/,
     ],
   ] as const) {
-    it(`fails for ${what}`, () => assert.throws(() => exposedService(object, { ...OPTIONS, ...options }), text))
+    it(`is refused for ${what}`, () => assert.throws(() => exposedService(object, { ...OPTIONS, ...options }), text))
   }
 })

@@ -15,7 +15,7 @@ const served = (resource: string, group = '', subresource = ''): Parameters<type
   isServed: true,
 })
 
-void test('creates one rule for each group, sorted, with distinct resources', () => {
+void test('kubectl create role generates one rule for each API group, sorted, with distinct resources', () => {
   const resources = [served('pods', '', 'log'), served('deployments', 'apps'), served('pods'), served('pods')]
   assert.deepEqual(rulesOf(['get'], resources, { names: ['a', 'a'], urls: ['/x'] }), [
     { verbs: ['get'], apiGroups: [''], resources: ['pods/log', 'pods'], resourceNames: ['a'] },
@@ -25,13 +25,13 @@ void test('creates one rule for each group, sorted, with distinct resources', ()
   assert.deepEqual(verbsOf(['get', 'get', '*']), ['*'])
 })
 
-void test('rejects verbs that a resource does not support', () => {
+void test('kubectl create role rejects verbs that a resource does not support', () => {
   assert.throws(() => checkResources([served('pods')], ['bind']), /can not perform 'bind' on 'pods' in group ''/)
   assert.throws(() => checkResources([{ ...served('x', 'y'), isServed: false }], ['get']), /"x" in group "y"/)
   checkResources([{ ...served('users'), isServed: false }], ['impersonate'])
 })
 
-void test('lists each ingress host once, and groups hosts by secret', () => {
+void test('kubectl create ingress lists each host once, and groups hosts by TLS Secret', () => {
   const written = ['a.com/x*=s:80,tls=one', 'b.com/=s:http,tls=one', 'a.com/y=s:80,tls=two', '/=s:1']
   const rules = ingressRulesOf(written)
   assert.deepEqual(
@@ -46,7 +46,7 @@ void test('lists each ingress host once, and groups hosts by secret', () => {
   assert.deepEqual(tlsOf(written), [{ hosts: ['a.com', 'b.com'], secretName: 'one' }])
 })
 
-void test('reports invalid quotas and ports', () => {
+void test('kubectl create quota and service report invalid values', () => {
   assert.deepEqual(hardOf('memory=1024Mi,cpu=0.5'), { cpu: '500m', memory: '1Gi' })
   assert.throws(() => hardOf('cpu'), /Invalid argument syntax cpu, expected <resource>=<value>/)
   assert.deepEqual(portsOf('80:http'), { port: 80, targetPort: 'http' })
@@ -54,6 +54,6 @@ void test('reports invalid quotas and ports', () => {
 })
 
 // Upstream's v1.36.4: kubectl create configmap h --append-hash --dry-run=client.
-void test('derives a hash of ten letters from the content', () => {
+void test('kubectl create configmap --append-hash adds ten letters derived from the content', () => {
   assert.equal(contentHash({ data: {}, kind: 'ConfigMap', name: '' }), '42745tchd9')
 })

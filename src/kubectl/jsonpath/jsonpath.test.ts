@@ -13,7 +13,7 @@ const DATA = {
   nothing: null,
 }
 
-describe('JSONPath', () => {
+describe('kubectl JSONPath template', () => {
   const rows: [template: string, text: string][] = [
     ['{.kind} is {.metadata.name}', 'Pod is web'],
     ['{.people[*].name}', 'ann bob'],
@@ -35,7 +35,7 @@ describe('JSONPath', () => {
     it(`evaluates ${template}`, () => assert.equal(compileJsonPath(template).show(DATA), text))
   }
 
-  it('prints results as JSON lists', () => {
+  it('prints list results as JSON', () => {
     const path = compileJsonPath('{.people[*].name}', { asJson: true })
     assert.equal(path.show(DATA), '[\n    "ann",\n    "bob"\n]\n')
   })
@@ -51,7 +51,7 @@ describe('JSONPath', () => {
     ['{....name}', 'invalid multiple recursive descent'],
   ]
   for (const [template, message] of refused) {
-    it(`refuses ${template}`, () => assert.throws(() => compileJsonPath(template), { message }))
+    it(`is refused: ${template}`, () => assert.throws(() => compileJsonPath(template), { message }))
   }
 
   const failing: [template: string, message: string][] = [
@@ -65,12 +65,12 @@ describe('JSONPath', () => {
     it(`reports why ${template} fails`, () => assert.throws(() => compileJsonPath(template).show(DATA), { message }))
   }
 
-  it('rejects a missing key if configured', () => {
+  it('fails for a missing key if configured', () => {
     const path = compileJsonPath('{.nope}', { allowMissingKeys: false })
     assert.throws(() => path.show(DATA), { message: 'nope is not found' })
   })
 
-  it('accepts paths without braces and leading dot', () => {
+  it('may be a path without braces and leading dot', () => {
     for (const path of ['metadata.name', '.metadata.name', '{metadata.name}', '{.metadata.name}']) {
       assert.equal(relaxedPath(path), '{.metadata.name}')
     }

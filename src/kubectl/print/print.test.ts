@@ -41,13 +41,13 @@ function table(columns: string[], ...rows: (string | number | null)[][]): JsonOb
   }
 }
 
-describe('structured printers', () => {
-  it('separate YAML documents', () => {
+describe('kubectl -o yaml, json, kyaml and name', () => {
+  it('separate YAML documents with ---', () => {
     const text = 'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n'
     assert.equal(printed(yamlPrinter(), DEPLOYMENT, DEPLOYMENT), `${text}---\n${text}`)
   })
 
-  it('indent JSON by four, with sorted keys', () => {
+  it('indent JSON by four spaces, with sorted keys', () => {
     const text =
       '{\n    "apiVersion": "apps/v1",\n    "kind": "Deployment",\n    "metadata": {\n        "name": "web"\n    }\n}\n'
     assert.equal(printed(jsonPrinter(), { kind: 'Deployment', ...DEPLOYMENT }), text)
@@ -61,7 +61,7 @@ describe('structured printers', () => {
     assert.ok(folded.includes('  text: "\\\n     a\\n\\\n    \\ b\\\n    ",\n'), folded)
   })
 
-  it('print kinds with their group, and the operation', () => {
+  it('print names with kind, API group and operation', () => {
     assert.equal(printed(namePrinter(), DEPLOYMENT, pod('x')), 'deployment.apps/web\npod/x\n')
     assert.equal(printed(namePrinter({ operation: 'created' }), DEPLOYMENT), 'deployment.apps/web created\n')
   })
@@ -73,7 +73,7 @@ describe('structured printers', () => {
     assert.equal(printed(jsonPrinter(), event), text)
   })
 
-  it('omit managed fields of objects and items without changing the object', () => {
+  it('omit managedFields of objects and items without changing the object', () => {
     const object = pod('x', { metadata: { name: 'x', managedFields: [] } })
     const list = { apiVersion: 'v1', kind: 'List', items: [object] }
     assert.ok(!printed(omittingManagedFields(yamlPrinter()), list).includes('managedFields'))
@@ -81,10 +81,10 @@ describe('structured printers', () => {
   })
 })
 
-describe('table printer', () => {
+describe('kubectl table output', () => {
   const nowMs = (): number => 0
 
-  it('prints headers once, and only with rows', () => {
+  it('prints headers once, and only if there are rows', () => {
     const printer = tablePrinter({ nowMs })
     const text = printed(
       printer,
@@ -122,20 +122,20 @@ describe('table printer', () => {
     assert.equal(text, 'a...   ^[[1m\n')
   })
 
-  it('prints name and age without a server table', () => {
+  it('prints name and age if the server sends no table', () => {
     const object = pod('x', { metadata: { name: 'x', creationTimestamp: '1970-01-01T00:00:00Z' } })
     assert.equal(printed(tablePrinter({ nowMs: () => 90_000 }), object, object), 'NAME   AGE\nx      90s\nx     90s\n')
   })
 })
 
-describe('custom columns', () => {
-  it('print the values of paths', () => {
+describe('kubectl -o custom-columns', () => {
+  it('prints the values of JSONPath expressions', () => {
     const list = { apiVersion: 'v1', kind: 'List', items: [pod('a', { n: [1, 2] }), pod('b')] }
     const columns = parseColumns('NAME:.metadata.name,N:.n[*]')
     assert.equal(printed(customColumnsPrinter(columns), list), 'NAME   N\na      1,2\nb      <none>\n')
   })
 
-  it('are read from a file', () => {
+  it('reads its columns from a file', () => {
     assert.deepEqual(parseColumnsFile('A B\nkind {.metadata.name}\n'), [
       { header: 'A', path: '{.kind}' },
       { header: 'B', path: '{.metadata.name}' },
@@ -150,7 +150,7 @@ describe('custom columns', () => {
   })
 })
 
-describe('sorting', () => {
+describe('kubectl --sort-by', () => {
   it('orders quantities by value, and objects without the field first', () => {
     const names = sortObjects([pod('a', { v: '2Gi' }), pod('b'), pod('c', { v: '100Mi' })], '.v')
     assert.deepEqual(
@@ -166,7 +166,7 @@ describe('sorting', () => {
   })
 })
 
-describe('template printers', () => {
+describe('kubectl -o jsonpath and go-template', () => {
   it("report invalid templates with upstream's errors", () => {
     assert.throws(() => jsonPathPrinter('{.x'), { message: 'error parsing jsonpath {.x, unclosed action' })
     assert.throws(() => goTemplatePrinter('{{'), {

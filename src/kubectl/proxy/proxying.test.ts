@@ -21,7 +21,7 @@ function passes(
   return typeof readings !== 'string' && filterOf({ ...FLAGS, ...flags })({ method: 'GET', readings, hosts })
 }
 
-describe('filterOf', () => {
+describe('request filter of kubectl proxy', () => {
   it('accepts hosts of this machine only', () => {
     assert.ok(passes('/api'))
     assert.ok(passes('/api', {}, ['127.0.0.1']))
@@ -43,7 +43,7 @@ describe('filterOf', () => {
     assert.ok(filter({ method: 'GET', readings, hosts: ['localhost'] }))
   })
 
-  it('rejects an invalid regular expression', () => {
+  it('reports an invalid regular expression', () => {
     assert.throws(() => filterOf({ ...FLAGS, 'accept-paths': '[' }), /Error compiling re: error parsing regexp/)
   })
 
@@ -83,7 +83,7 @@ describe('filterOf', () => {
     ['nine encodings', `/api/v1/%${'25'.repeat(9)}73ecrets`],
   ]
   for (const [name, path] of disguises) {
-    it(`rejects a rejected path behind ${name}`, () => assert.ok(!passes(path, secrets)))
+    it(`rejects a path of --reject-paths written with ${name}`, () => assert.ok(!passes(path, secrets)))
   }
 
   const escapes = [
@@ -95,31 +95,31 @@ describe('filterOf', () => {
     '/api/v1/namespaces/default/a%2fb/%2e%2e/%2e%2e/kube-system',
   ]
   for (const path of escapes) {
-    it(`does not accept ${path} for a path below the accepted one`, () => assert.ok(!passes(path, pods)))
+    it(`does not mistake ${path} for a path below the accepted one`, () => assert.ok(!passes(path, pods)))
   }
 })
 
-describe('readingsOf', () => {
-  it('has one reading for a plain path', () => {
+describe('readingsOf() a path in kubectl proxy', () => {
+  it('returns a plain path unchanged', () => {
     assert.deepEqual(readingsOf('/api/v1/pods'), { toAccept: ['/api/v1/pods'], toReject: ['/api/v1/pods'] })
   })
 
-  it('reads bytes of UTF-8, encoded or not', () => {
+  it('decodes bytes of UTF-8, percent-encoded or not', () => {
     const expected = { toAccept: ['/ä'], toReject: ['/ä'] }
     assert.deepEqual(readingsOf('/%C3%A4'), expected)
     assert.deepEqual(readingsOf('/\u00c3\u00a4'), expected)
   })
 
-  it('reports broken escape sequences', () => assert.equal(readingsOf('/api/%zz'), 'malformed'))
+  it('returns "malformed" for invalid percent encoding', () => assert.equal(readingsOf('/api/%zz'), 'malformed'))
 })
 
-describe('targetOf', () => {
+describe('targetOf() a request line in kubectl proxy', () => {
   it('splits a path from its query', () => {
     assert.deepEqual(targetOf('/api?a=/b?'), { path: '/api', query: '?a=/b?' })
     assert.deepEqual(targetOf('//evil.example/x'), { path: '//evil.example/x', query: '' })
   })
 
-  it('takes the host of an absolute target without its user', () => {
+  it('takes the host of an absolute URL without its user', () => {
     assert.deepEqual(targetOf('http://localhost@evil.example:80/api?x'), {
       authority: 'evil.example:80',
       path: '/api',
@@ -128,27 +128,27 @@ describe('targetOf', () => {
     assert.deepEqual(targetOf('HTTP://localhost'), { authority: 'localhost', path: '', query: '' })
   })
 
-  it('rejects targets that are neither a path nor an absolute URL', () => {
+  it('returns undefined for a text that is neither a path nor an absolute URL', () => {
     for (const text of ['*', 'api', '', 'localhost:80']) assert.equal(targetOf(text), undefined)
   })
 })
 
-describe('sendable', () => {
-  it('keeps escape sequences and encodes characters that no URL contains', () => {
+describe('sendable() path in kubectl proxy', () => {
+  it('keeps percent encoding and encodes characters that no URL contains', () => {
     assert.equal(sendable('/a%2e%2e/b;c=1/%2F'), '/a%2e%2e/b;c=1/%2F')
     assert.equal(sendable('/a\\b#c'), '/a%5Cb%23c')
     assert.equal(sendable('/\u00c3\u00a4'), '/%C3%A4')
   })
 })
 
-describe('routeOf', () => {
+describe('routeOf() a request in kubectl proxy', () => {
   const route = (text: string, prefixes: Parameters<typeof routeOf>[1]): unknown => {
     const target = targetOf(text)
     assert.ok(target)
     return routeOf(target, prefixes)
   }
 
-  it('removes a prefix that is not the API’s own', () => {
+  it('removes the API prefix unless that is the path of the API itself', () => {
     assert.deepEqual(route('/api/v1?x=1', { api: '/' }), { to: 'api', path: '/api/v1', query: '?x=1' })
     assert.deepEqual(route('/custom/api', { api: '/custom/' }), { to: 'api', path: '/api', query: '' })
     assert.deepEqual(route('/api/v1', { api: '/api/' }), { to: 'api', path: '/api/v1', query: '' })
@@ -159,7 +159,7 @@ describe('routeOf', () => {
     assert.deepEqual(route('/static/a', { api: '/', files: '/static/' }), { to: 'files', path: 'a' })
   })
 
-  it('redirects to the path without dots, on this host', () => {
+  it('redirects to the path without dot segments on this host', () => {
     assert.deepEqual(route('/x/../api?a', { api: '/' }), { to: 'clean', path: '/api?a' })
     assert.deepEqual(route('//api', { api: '/' }), { to: 'clean', path: '/api' })
     assert.deepEqual(route('http://localhost', { api: '/' }), { to: 'clean', path: '/' })

@@ -8,7 +8,7 @@ import { daemonSetStatus, deploymentStatus, statefulSetStatus } from './status.t
 const deployment = (status: object, metadata: object = {}): Deployment =>
   ({ metadata: { name: 'web', generation: 2, ...metadata }, spec: { replicas: 3 }, status }) as unknown as Deployment
 
-describe('rolloutStatus', () => {
+describe('kubectl rollout status', () => {
   const rows: readonly [what: string, status: object, text: string, isDone: boolean][] = [
     [
       'that the controller has not yet observed',
@@ -42,7 +42,7 @@ describe('rolloutStatus', () => {
     ],
   ]
   for (const [what, status, text, isDone] of rows) {
-    it(`prints the status of a deployment ${what}`, () => {
+    it(`prints the progress of a deployment ${what}`, () => {
       assert.deepEqual(deploymentStatus(deployment(status), 0), { text, isDone })
     })
   }
@@ -57,14 +57,14 @@ describe('rolloutStatus', () => {
     )
   })
 
-  it('supports only sets with a RollingUpdate strategy', () => {
+  it('supports StatefulSets and DaemonSets only with strategy RollingUpdate', () => {
     const onDelete = { metadata: {}, spec: { updateStrategy: { type: 'OnDelete' } }, status: {} }
     for (const status of [daemonSetStatus, statefulSetStatus] as const) {
       assert.throws(() => status(onDelete as unknown as DaemonSet & StatefulSet), /only available for RollingUpdate/)
     }
   })
 
-  it('counts only the updated partition of a stateful set', () => {
+  it('counts only pods above the partition of a StatefulSet', () => {
     const set = (updatedReplicas: number): StatefulSet =>
       ({
         metadata: { generation: 1 },

@@ -26,8 +26,8 @@ function applied(profile: string, style: DebugStyle, keeping: Partial<typeof KEE
   return withProfile(POD, { profile, style, container: 'debugger', keeping: { ...KEEPING, ...keeping } })
 }
 
-describe('debug profiles', () => {
-  it('let the general profile trace processes, and see all of a node', () => {
+describe('profiles of kubectl debug', () => {
+  it('allow tracing of processes in general, and access to all of a node', () => {
     const { containers } = applied('general', 'copy').spec
     assert.deepEqual(containers[1]?.securityContext, { capabilities: { add: ['SYS_PTRACE'] } })
     assert.equal(containers[0]?.securityContext, undefined)
@@ -36,7 +36,7 @@ describe('debug profiles', () => {
     assert.deepEqual(spec.containers[1]?.volumeMounts, [{ mountPath: '/host', name: 'host-root' }])
   })
 
-  it('drop most permissions in the restricted profile', () => {
+  it('drop most permissions in restricted', () => {
     assert.deepEqual(applied('restricted', 'node').spec.containers[1]?.securityContext, {
       runAsNonRoot: true,
       capabilities: { drop: ['ALL'] },
@@ -46,7 +46,7 @@ describe('debug profiles', () => {
     assert.equal(applied('restricted', 'node').spec.hostPID, undefined)
   })
 
-  it('remove labels and probes from a copy, so that controllers do not adopt it', () => {
+  it('remove labels and probes from a copied pod, so that controllers do not adopt it', () => {
     const copy = applied('general', 'copy')
     assert.deepEqual(copy.metadata, { name: 'p' })
     assert.deepEqual(copy.spec.containers[0], { name: 'app' })
@@ -55,7 +55,7 @@ describe('debug profiles', () => {
     assert.equal(applied('general', 'copy', { initContainers: false }).spec.initContainers, undefined)
   })
 
-  it('change only the labels of a copy in the legacy profile', () => {
+  it('change only the labels of a copied pod in legacy', () => {
     const copy = applied('legacy', 'copy')
     assert.deepEqual(copy.metadata, { name: 'p', annotations: { c: 'd' } })
     assert.deepEqual(copy.spec, POD.spec)

@@ -18,21 +18,21 @@ function flags(given: Partial<GlobalValues>): GlobalValues {
   return { ...Object.fromEntries(initial), ...given } as GlobalValues
 }
 
-describe('clientConfig', () => {
+describe('kubectl flags for impersonation', () => {
   const lonely: readonly Partial<GlobalValues>[] = [
     { 'as-group': ['system:masters'] },
     { 'as-uid': '1' },
     { 'as-user-extra': ['a=b'] },
   ]
   for (const given of lonely) {
-    it(`refuses --${Object.keys(given).join('')} without --as`, async () => {
+    it(`are refused without --as: --${Object.keys(given).join('')}`, async () => {
       await assert.rejects(clientConfig(flags(given), SOURCES), {
         message: 'invalid configuration: requesting uid, groups or user-extra for me without impersonating a user',
       })
     })
   }
 
-  it('refuses --as-group without --as in a pod', async () => {
+  it('are refused in a pod if --as-group is set without --as', async () => {
     const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' }
     const readFile = async (path: string): Promise<string> => (path.startsWith('/var/run') ? 'x' : '')
     await assert.rejects(
@@ -41,7 +41,7 @@ describe('clientConfig', () => {
     )
   })
 
-  it('impersonates a user with groups', async () => {
+  it('set user and groups', async () => {
     const { user } = await clientConfig(flags({ as: 'you', 'as-group': ['a'] }), SOURCES)
     assert.deepEqual(user, { token: 't', as: 'you', 'as-groups': ['a'] })
   })

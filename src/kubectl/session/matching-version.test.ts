@@ -5,7 +5,7 @@ import { versionInfo } from '#model/version.ts'
 
 import { versionProblem } from './matching-version.ts'
 
-test('--match-server-version accepts versions with the same git commit', () => {
+test('kubectl --match-server-version accepts versions with the same git commit', () => {
   assert.equal(versionProblem({ ...versionInfo(), platform: 'other' }, versionInfo()), undefined)
   assert.match(
     versionProblem(versionInfo('v1.30.0'), versionInfo()) ?? '',

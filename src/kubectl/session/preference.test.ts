@@ -7,8 +7,8 @@ const HEAD = 'apiVersion: kubectl.config.k8s.io/v1beta1\nkind: Preference\n'
 
 const NO_LOG = (): void => undefined
 
-describe('decodePreference', () => {
-  it('logs which entry of the file it uses, and why it skips others', () => {
+describe('decodePreference() for kuberc', () => {
+  it('logs which document of the file it uses, and why it skips others', () => {
     const lines: string[] = []
     decodePreference('f', `kind: Other\napiVersion: a/v1\n---\n${HEAD}`, (place, text) =>
       lines.push(`${place} ${text}`),
@@ -21,7 +21,7 @@ describe('decodePreference', () => {
 })
 
 describe('kuberc file', () => {
-  it('is read in both versions, from the first valid document', () => {
+  it('is accepted in both API versions, and its first valid document is used', () => {
     const old =
       'apiVersion: kubectl.config.k8s.io/v1alpha1\nkind: Preference\noverrides: [{ command: get, flags: [{ name: a, default: b }] }]\n'
     const decoded = decodePreference('f', `kind: Other\n---\n${old}`, NO_LOG)
@@ -29,13 +29,13 @@ describe('kuberc file', () => {
     assert.equal(decoded?.strictError, '')
   })
 
-  it('accepts unknown fields with a warning', () => {
+  it('may contain unknown fields, which cause a warning', () => {
     const decoded = decodePreference('f', `${HEAD}x: 1\naliases: [{ name: a, command: get, z: 2 }]\n`, NO_LOG)
     assert.equal(decoded?.preference.aliases[0]?.name, 'a')
     assert.equal(decoded?.strictError, 'strict decoding error: unknown field "aliases[0].z", unknown field "x"')
   })
 
-  it('counts as absent if empty, and as invalid without a readable document', () => {
+  it('counts as absent if empty, and is invalid without a valid document', () => {
     assert.equal(decodePreference('f', '---\n', NO_LOG), undefined)
     assert.throws(
       () => decodePreference('f', `${HEAD}defaults: text\n`, NO_LOG),

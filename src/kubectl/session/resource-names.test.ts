@@ -37,7 +37,7 @@ function named(text: string): string | undefined {
   return found && `${found.plural}.${found.version}.${found.group}`
 }
 
-describe('findNamed', () => {
+describe('kubectl resource argument', () => {
   const cases: readonly (readonly [string, string | undefined])[] = [
     ['po', 'pods.v1.'],
     ['Pod', 'pods.v1.'],
@@ -53,29 +53,29 @@ describe('findNamed', () => {
     ['pods.v1', undefined],
     ['PO', undefined],
   ]
-  for (const [text, expected] of cases) it(`reads ${text}`, () => assert.equal(named(text), expected))
+  for (const [text, expected] of cases) it(`may be ${text}`, () => assert.equal(named(text), expected))
 
-  it('prefers the full name of a resource over the short name of a custom resource', () => {
+  it('refers to the full name of a resource rather than the short name of a custom resource', () => {
     for (const text of ['pod', 'deployments']) assert.deepEqual(findNamed(KINDS, text)?.alsoNamed, [], text)
     assert.equal(named('pod'), 'pods.v1.')
     assert.equal(named('deployments'), 'deployments.v1.apps')
     assert.equal(named('pod.example.com'), 'thieves.v1.example.com')
   })
 
-  it('finds short names in a group whose name is cut short', () => {
+  it('may be a short name with the beginning of a group name', () => {
     assert.equal(named('hpa.autoscal'), 'horizontalpodautoscalers.v2.autoscaling')
     assert.equal(named('hpa.v1-old.autoscal'), 'horizontalpodautoscalers.v1-old.autoscaling')
     assert.equal(named('sc.storage'), 'storageclasses.v1.storage.k8s.io')
   })
 
-  it('finds a kind whose name differs from its resource, in its group only', () => {
+  it('may be a kind whose name differs from its resource, in its group only', () => {
     assert.equal(named('Gadget.example.com'), 'things.v1.example.com')
     assert.equal(named('gadget.v1.example.com'), 'things.v1.example.com')
     assert.equal(named('gadget'), undefined)
     assert.equal(named('gadget.example'), undefined)
   })
 
-  it('reports the other resources with the same short name once', () => {
+  it('causes one warning if other resources have the same short name', () => {
     assert.deepEqual(findNamed(KINDS, 'po')?.alsoNamed, ['thieves.example.com'])
     assert.deepEqual(findNamed(KINDS, 'hpa')?.alsoNamed, ['thieves.example.com'])
     assert.deepEqual(findNamed(KINDS, 'th.example.com')?.alsoNamed, ['probes.example.com'])

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 
 import { changedEnvironment, parseEnvironment, refuseOverwriting, sourceText, splitEnvironment } from './environment.ts'
 
-describe('environment variables', () => {
-  it('follow the resources on the command line', () => {
+describe('environment variables of kubectl set env', () => {
+  it('are arguments after the resources', () => {
     assert.deepEqual(splitEnvironment(['deploy/a', 'A=1', 'B-']), { resources: ['deploy/a'], specs: ['A=1', 'B-'] })
     assert.throws(
       () => splitEnvironment(['A=1', 'deploy/a']),
@@ -12,7 +12,7 @@ describe('environment variables', () => {
     )
   })
 
-  it('are read from arguments and standard input', () => {
+  it('may come from arguments and standard input', () => {
     assert.deepEqual(parseEnvironment(['A=1=2', '-', 'B-'], '# no\nC=3 # why\n'), {
       set: [
         { name: 'A', value: '1=2' },
@@ -44,7 +44,7 @@ describe('environment variables', () => {
     assert.throws(() => refuseOverwriting(had, [{ name: 'A', value: '9' }]), /'A' already has a value \(1\)/)
   })
 
-  it('show the source of their values', () => {
+  it('are listed with their sources', () => {
     assert.equal(sourceText({ secretKeyRef: { name: 's', key: 'k' } }), 'secret s, key k')
     assert.equal(sourceText({ fieldRef: { fieldPath: 'metadata.name' } }), 'field path metadata.name')
   })

@@ -6,8 +6,8 @@ import { TAR_END, tarHeaders } from '#lib/files/tar-write.ts'
 
 import { archivePrefix, fileSpecOf, isWithin, joined } from './copied-paths.ts'
 
-describe('parseFileSpec', () => {
-  it('recognizes local and remote files', () => {
+describe('file arguments of kubectl cp', () => {
+  it('are local or remote', () => {
     assert.deepEqual(fileSpecOf('/tmp/x/'), { namespace: '', pod: '', file: '/tmp/x' })
     assert.deepEqual(fileSpecOf('pod:x'), { namespace: '', pod: 'pod', file: 'x' })
     assert.deepEqual(fileSpecOf('ns/pod:/x:y'), { namespace: 'ns', pod: 'pod', file: '/x:y' })
@@ -16,14 +16,14 @@ describe('parseFileSpec', () => {
   })
 })
 
-describe('archive paths', () => {
+describe('archive paths of kubectl cp', () => {
   it('begin with the source path, without the prefix that tar removes', () => {
     assert.equal(archivePrefix('/tmp/x'), 'tmp/x')
     assert.equal(archivePrefix('../../x'), 'x')
     assert.equal(archivePrefix('.'), '')
   })
 
-  it('stay within the target (CVE-2018-1002100, CVE-2019-1002101, CVE-2019-11246)', () => {
+  it('never leave the target directory (CVE-2018-1002100, CVE-2019-1002101, CVE-2019-11246)', () => {
     const targets = ['out', '/tmp/out', '../out', '.']
     for (const target of targets) {
       assert.ok(isWithin(target, joined(target, 'a/b')))
@@ -35,8 +35,8 @@ describe('archive paths', () => {
   })
 })
 
-describe('long names', () => {
-  it('survive an archive unchanged', async () => {
+describe('long file names in kubectl cp', () => {
+  it('survive a tar archive unchanged', async () => {
     const name = `${'n'.repeat(300)}/f`
     const link = 'l'.repeat(200)
     const archive = Buffer.concat([

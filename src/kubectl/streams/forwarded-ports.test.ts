@@ -31,8 +31,8 @@ const SERVICE = {
   },
 } as unknown as Service
 
-describe('ports to forward', () => {
-  it('accept two numbers, one number, or an empty local port', () => {
+describe('ports of kubectl port-forward', () => {
+  it('are two numbers, one number, or a remote port after ":"', () => {
     assert.deepEqual(parsePorts(['80', '8080:80', ':80']), [
       { local: 80, remote: 80 },
       { local: 8080, remote: 80 },
@@ -47,21 +47,21 @@ describe('ports to forward', () => {
     assert.throws(() => parsePorts(['1:0']), /remote port must be > 0/)
   })
 
-  it('may be port names of a pod', () => {
+  it('may be named ports of a pod', () => {
     assert.deepEqual(portsInPod(['http', '1:http', ':http', '70'], POD), ['8080', '1:8080', ':8080', '70'])
     assert.throws(() => portsInPod(['x'], POD), /Pod 'p' does not have a named port 'x'/)
     assert.throws(() => portsInPod(['dns'], POD), /UDP protocol is not supported for dns/)
   })
 
-  it('are translated from a service to its pod', () => {
+  it('are translated from a Service to its pod', () => {
     assert.deepEqual(portsBehind(['80', '8080:www', 'same'], SERVICE, POD), ['80:8080', '8080', '9090'])
     assert.throws(() => portsBehind(['82'], SERVICE, POD), /Service s does not have a service port 82/)
     assert.throws(() => portsBehind(['gone'], SERVICE, POD), /Pod 'p' does not have a named port 'nope'/)
   })
 })
 
-describe('listen addresses', () => {
-  it('of localhost are 127.0.0.1 and ::1, of which one must be available', () => {
+describe('addresses of kubectl port-forward', () => {
+  it('are 127.0.0.1 and ::1 for localhost, of which one must be available', () => {
     assert.deepEqual(
       parseAddresses(['localhost', '10.0.0.1']).map(({ address }) => address),
       ['10.0.0.1', '127.0.0.1', '::1'],

@@ -5,8 +5,8 @@ import type { Taint } from '#apis/core/v1.ts'
 
 import { changedTaints, checkContradictions, parseTaints } from './taint-changes.ts'
 
-describe('taint changes', () => {
-  it('are parsed as key, value and effect', () => {
+describe('arguments of kubectl taint', () => {
+  it('consist of key, value and effect', () => {
     assert.deepEqual(parseTaints(['a=b:NoSchedule', 'c:NoExecute-', 'd-']), {
       added: [{ key: 'a', value: 'b', effect: 'NoSchedule' }],
       removed: [
@@ -22,10 +22,10 @@ describe('taint changes', () => {
     [['a=b=c:NoSchedule'], /invalid taint spec: a=b=c:NoSchedule/],
     [['a:NoSchedule', 'a=b:NoSchedule'], /duplicated taints with the same key and effect: \{a b NoSchedule <nil>\}/],
   ] as const) {
-    it(`refuses ${specs.join(' ')}`, () => assert.throws(() => parseTaints(specs), text))
+    it(`are refused: ${specs.join(' ')}`, () => assert.throws(() => parseTaints(specs), text))
   }
 
-  it('cannot set and remove the same taint', () => {
+  it('may not set and remove the same taint', () => {
     assert.throws(
       () => checkContradictions(parseTaints(['a=b:NoSchedule', 'a-'])),
       /can not both modify and remove the following taint\(s\) in the same command: a=/,
@@ -34,14 +34,14 @@ describe('taint changes', () => {
 
   const had: Taint[] = [{ key: 'a', value: '1', effect: 'NoSchedule' }]
 
-  it('overwrite a taint only with --overwrite', () => {
+  it('replace an existing taint only with --overwrite', () => {
     const changes = parseTaints(['a=2:NoSchedule'])
     assert.throws(() => changedTaints({ name: 'n', taints: had }, changes, false), /node n already has a taint\(s\)/)
     const { taints, operation } = changedTaints({ name: 'n', taints: had }, changes, true)
     assert.deepEqual([taints, operation], [[{ key: 'a', value: '2', effect: 'NoSchedule' }], 'modified'])
   })
 
-  it('describe the operation', () => {
+  it('determine whether the output is tainted, untainted or modified', () => {
     const done = (...specs: string[]): string =>
       changedTaints({ name: 'n', taints: had }, parseTaints(specs), false).operation
     assert.equal(done('b:NoExecute'), 'tainted')

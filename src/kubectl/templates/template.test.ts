@@ -22,7 +22,7 @@ function fill(template: string, options: { allowMissingKeys?: boolean } = {}): s
   return out
 }
 
-describe('Go templates', () => {
+describe('Go template of kubectl', () => {
   const rows: [template: string, text: string][] = [
     ['{{.kind}} {{.metadata.name}}', 'Pod web'],
     ['{{.nope}} {{.nope.deeper}} {{.nothing}}', '<no value> <no value> <no value>'],
@@ -59,7 +59,7 @@ describe('Go templates', () => {
     ['{{break}}', 'template: output:1: {{break}} outside {{range}}'],
   ]
   for (const [template, message] of refused) {
-    it(`refuses ${template}`, () => assert.throws(() => compileGoTemplate(template), { message }))
+    it(`is refused: ${template}`, () => assert.throws(() => compileGoTemplate(template), { message }))
   }
 
   const failing: [template: string, message: string][] = [
@@ -82,13 +82,13 @@ describe('Go templates', () => {
     ['{{range .kind}}{{end}}', 'template: output:1:8: executing "output" at <.kind>: range can\'t iterate over Pod'],
   ]
   for (const [template, reason] of failing) {
-    it(`reports the position where ${template} fails`, () => {
+    it(`reports the position of the error in ${template}`, () => {
       const message = `error executing template ${JSON.stringify(template)}: ${reason}`
       assert.throws(() => fill(template), { message })
     })
   }
 
-  it('reject a missing key if configured', () => {
+  it('fails for a missing key if configured', () => {
     assert.throws(() => fill('{{.nope}}', { allowMissingKeys: false }), /map has no entry for key "nope"/)
   })
 })

@@ -16,7 +16,7 @@ const PODS = [
   },
 ]
 
-describe('podTable', () => {
+describe('kubectl top pods', () => {
   const options = { ...WISHES, withContainers: false, withNamespace: false, withSum: false }
   const rows = (more: object): string[][] =>
     podTable(PODS, { ...options, ...more })
@@ -41,7 +41,7 @@ describe('podTable', () => {
   })
 })
 
-describe('nodeTable', () => {
+describe('kubectl top nodes', () => {
   it('prints percentages, and nodes without metrics last', () => {
     const metrics = [{ metadata: { name: 'n1' }, usage: { cpu: '500m', memory: '1Gi' } }]
     const available = new Map([

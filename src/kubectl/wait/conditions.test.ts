@@ -15,19 +15,19 @@ function isMet(text: string, object: AnyObject): boolean {
   return condition.isMet(object)
 }
 
-describe('conditionOf', () => {
-  it('matches a condition regardless of case', () => {
+describe('condition of kubectl wait', () => {
+  it('matches regardless of case', () => {
     assert.ok(isMet('condition=ready', ready))
     assert.ok(isMet('condition=Ready=TRUE', ready))
     assert.ok(!isMet('condition=Ready=False', ready))
     assert.ok(!isMet('condition=Other', ready))
   })
 
-  it('ignores a condition of an older generation', () => {
+  it('does not match if it was observed at an older generation', () => {
     assert.ok(!isMet('condition=Ready', { ...ready, metadata: { generation: 3 } }))
   })
 
-  it('matches a JSONPath', () => {
+  it('may be a JSONPath', () => {
     assert.ok(isMet('jsonpath={.status.readyReplicas}', ready))
     assert.ok(isMet("jsonpath='{.status.readyReplicas}'=3".replaceAll("'", ''), ready))
     assert.ok(!isMet('jsonpath=.status.nothing', ready))
@@ -41,8 +41,8 @@ describe('conditionOf', () => {
     ['jsonpath={.a}=1=2', /jsonpath wait format must be/],
     ['jsonpath=', /jsonpath expression cannot be empty/],
   ] as const) {
-    it(`rejects ${text}`, () => assert.throws(() => waitConditions([text]), problem))
+    it(`is refused: ${text}`, () => assert.throws(() => waitConditions([text]), problem))
   }
 
-  it('rejects an empty condition', () => assert.throws(() => waitConditions([]), /unrecognized condition: \[\]/))
+  it('is refused if it is empty', () => assert.throws(() => waitConditions([]), /unrecognized condition: \[\]/))
 })

@@ -30,22 +30,23 @@ const request = (ageMs: number, type: string, certificate: string): CertificateS
   }
 }
 
-describe('isOver', () => {
+describe('cleanup of CertificateSigningRequests', () => {
   const valid = lasting(1000 * HOUR_MS)
   const cases: readonly [what: string, one: readonly [number, string, string], isOver: boolean][] = [
-    ['approved with its certificate, for an hour', [HOUR_MS, 'Approved', valid], false],
-    ['approved with its certificate, for more than an hour', [HOUR_MS + 1000, 'Approved', valid], true],
-    ['approved with an expired certificate', [1000, 'Approved', lasting(HOUR_MS)], true],
-    ['approved with an invalid certificate', [1000, 'Approved', 'eA=='], false],
-    ['approved without a certificate, for a day', [24 * HOUR_MS, 'Approved', ''], false],
-    ['approved without a certificate, for more than a day', [24 * HOUR_MS + 1000, 'Approved', ''], true],
-    ['denied for an hour', [HOUR_MS, 'Denied', ''], false],
-    ['denied for more than an hour', [HOUR_MS + 1000, 'Denied', ''], true],
-    ['failed for more than an hour', [HOUR_MS + 1000, 'Failed', ''], true],
-    ['pending for a day', [24 * HOUR_MS, '', ''], false],
-    ['pending for more than a day', [24 * HOUR_MS + 1000, '', ''], true],
+    ['that was approved with a certificate an hour ago', [HOUR_MS, 'Approved', valid], false],
+    ['that was approved with a certificate more than an hour ago', [HOUR_MS + 1000, 'Approved', valid], true],
+    ['that was approved and whose certificate is expired', [1000, 'Approved', lasting(HOUR_MS)], true],
+    ['that was approved and whose certificate is unparsable', [1000, 'Approved', 'eA=='], false],
+    ['that was approved without a certificate a day ago', [24 * HOUR_MS, 'Approved', ''], false],
+    ['that was approved without a certificate more than a day ago', [24 * HOUR_MS + 1000, 'Approved', ''], true],
+    ['that was denied an hour ago', [HOUR_MS, 'Denied', ''], false],
+    ['that was denied more than an hour ago', [HOUR_MS + 1000, 'Denied', ''], true],
+    ['that failed more than an hour ago', [HOUR_MS + 1000, 'Failed', ''], true],
+    ['that is pending for a day', [24 * HOUR_MS, '', ''], false],
+    ['that is pending for more than a day', [24 * HOUR_MS + 1000, '', ''], true],
   ]
   for (const [what, one, expected] of cases) {
-    it(`is ${expected} when ${what}`, () => assert.equal(isOver(request(...one), NOW_MS), expected))
+    it(`${expected ? 'deletes' : 'keeps'} a request ${what}`, () =>
+      assert.equal(isOver(request(...one), NOW_MS), expected))
   }
 })

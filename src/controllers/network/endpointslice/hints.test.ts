@@ -22,12 +22,12 @@ const shares = (...values: number[]): ZoneShares => new Map(values.map((value, a
 const hintsIn = (slices: readonly (readonly Endpoint[])[]): string[] =>
   slices.map((slice) => slice.map(({ hints }) => hints?.forZones?.[0]?.name ?? '-').join(''))
 
-describe('shareOut', () => {
+describe('shareOut() of endpoints to zones', () => {
   const CASES: readonly [what: string, zones: string, shares: ZoneShares, expected: string][] = [
-    ['keeps endpoints in their zones if that is balanced', 'aabb', shares(0.5, 0.5), 'aabb'],
-    ['gives endpoints to a zone without any', 'aaaa', shares(0.5, 0.5), 'bbaa'],
-    ['follows the CPU shares', 'aaabbb', shares(1 / 3, 2 / 3), 'baabbb'],
-    ['allows an overload below 20 %', 'aaaaabbbbb', shares(0.45, 0.55), 'aaaaabbbbb'],
+    ['keeps endpoints in their zones if zones are balanced', 'aabb', shares(0.5, 0.5), 'aabb'],
+    ['gives endpoints of other zones to a zone without endpoints', 'aaaa', shares(0.5, 0.5), 'bbaa'],
+    ['divides endpoints in proportion to the CPUs of each zone', 'aaabbb', shares(1 / 3, 2 / 3), 'baabbb'],
+    ['keeps endpoints in their zones if the overload is below 20 %', 'aaaaabbbbb', shares(0.45, 0.55), 'aaaaabbbbb'],
   ]
   for (const [what, zones, given, expected] of CASES) {
     it(what, () => {
@@ -91,8 +91,8 @@ describe('shareOut', () => {
   })
 })
 
-describe('isOverloaded', () => {
-  it('is true if a zone has too few endpoints, or zones are unknown', () => {
+describe('isOverloaded() for topology hints', () => {
+  it('returns true if a zone has too few endpoints, or zones are unknown', () => {
     const counts = (a: number, b?: number): Map<string, number> =>
       new Map([['a', a], ...(b === undefined ? [] : [['b', b] as [string, number]])])
     assert.equal(isOverloaded(counts(2, 2), shares(0.5, 0.5)), false)
@@ -103,7 +103,7 @@ describe('isOverloaded', () => {
   })
 })
 
-describe('hintsNearby', () => {
+describe('hintsNearby() for trafficDistribution', () => {
   const CASES: readonly [distribution: string | undefined, endpoint: Endpoint, expected: Endpoint['hints']][] = [
     [undefined, endpoint('a', { hints: { forZones: [{ name: 'a' }] } }), undefined],
     ['PreferClose', endpoint('a'), { forZones: [{ name: 'a' }] }],
@@ -114,7 +114,7 @@ describe('hintsNearby', () => {
     ['PreferSameZone', endpoint('a', { conditions: { ready: false } }), undefined],
   ]
   for (const [distribution, given, expected] of CASES) {
-    it(`${distribution}: ${JSON.stringify(expected)}`, () => {
+    it(`returns ${JSON.stringify(expected)} for ${distribution}`, () => {
       const [slice] = hintEach(hintsNearby(distribution))([{ endpoints: [given], isChanged: false }])
       assert.deepEqual(slice?.[0]?.hints, expected)
     })

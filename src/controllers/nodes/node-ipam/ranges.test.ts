@@ -27,11 +27,12 @@ describe('node CIDR sizes', () => {
     [{ 'cluster-cidr': '10.0.0.0/16', 'service-cluster-ip-range': 'nothing' }, ['10.0.0.0/24']],
   ]
   for (const [chosen, pieces] of cases) {
-    it(`is ${pieces.join(' and ')} with ${JSON.stringify(chosen)}`, () => assert.deepEqual(next(chosen), pieces))
+    it(`are ${pieces.join(' and ')} with the flags ${JSON.stringify(chosen)}`, () =>
+      assert.deepEqual(next(chosen), pieces))
   }
 })
 
-describe('conflicting flags', () => {
+describe('flags of node IPAM', () => {
   const dual = '10.244.0.0/16,fd00:1::/56'
   const cases: readonly [Partial<ControllerSettings>, string][] = [
     [{}, 'invalid CIDR[0]: <nil> (invalid CIDR address: )'],

@@ -18,7 +18,7 @@ describe('zoneStateOf', () => {
     [0, 20, 'FullDisruption'],
   ]
   for (const [ready, all, state] of cases) {
-    it(`is ${state} with ${ready} of ${all} ready`, () => {
+    it(`returns ${state} if ${ready} of ${all} nodes are ready`, () => {
       assert.equal(zoneState({ ready, all }, 0.55), state)
     })
   }
@@ -32,14 +32,14 @@ describe('zoneStateOf', () => {
   })
 })
 
-describe('TaintQueue', () => {
+describe('TaintQueue of a zone', () => {
   const served = async (queue: TaintQueue): Promise<string[]> => {
     const names: string[] = []
     await queue.serve((name) => Promise.resolve(names.push(name) > 0))
     return names
   }
 
-  it('serves nodes in order at the rate of the zone', async () => {
+  it('taints nodes in order at the rate of the zone', async () => {
     const clock = createVirtualClock()
     const queue = new TaintQueue(clock, 0.1)
     for (const name of ['a', 'b', 'c']) queue.add(name)
@@ -57,7 +57,7 @@ describe('TaintQueue', () => {
     assert.deepEqual(await served(queue), ['c'])
   })
 
-  it('serves a node once until it is removed', async () => {
+  it('taints a node once until it is removed from the queue', async () => {
     const clock = createVirtualClock()
     const queue = new TaintQueue(clock, 1000)
     queue.add('a')
@@ -70,7 +70,7 @@ describe('TaintQueue', () => {
     assert.deepEqual(await served(queue), ['a'])
   })
 
-  it('keeps a node whose taint could not be written', async () => {
+  it('keeps a node in the queue if its taint was not written', async () => {
     const queue = new TaintQueue(createVirtualClock(), 0.1)
     queue.add('a')
     await queue.serve(() => Promise.resolve(false))

@@ -223,8 +223,8 @@ class World {
 const STEPS = 300
 const MAX_STEPS = 20_000
 
-describe('Collector', () => {
-  it('never deletes an object with a live owner, and finally leaves no garbage', async () => {
+describe('garbage collector', () => {
+  it('never deletes an object with an existing owner, and finally deletes all others', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), async (seed) => {
         const world = new World(seed)
@@ -244,7 +244,7 @@ describe('Collector', () => {
     )
   })
 
-  it('deletes dependents of a deleted owner without reading them first, and reads one that has changed', async () => {
+  it('deletes dependents of a deleted owner without a read, and reads only those that have changed', async () => {
     const requests: string[] = []
     const queue = new Set<string>()
     const look = ({ uid }: { uid: string }): unknown => queue.add(uid)

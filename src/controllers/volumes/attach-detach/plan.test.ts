@@ -27,41 +27,49 @@ const sight = (more: Partial<VolumeView>): VolumeView => ({
   ...more,
 })
 
-describe('volume plan', () => {
+describe('planAttachments() of a volume', () => {
   const overdue = { isMounted: true, unwantedMs: UNMOUNT_MS + 1 }
   const rows: [what: string, Partial<VolumeView>, string[]][] = [
-    ['attaches to the node of its user', { wanted: ['a'] }, ['attach a']],
-    ['attaches to one node at a time', { wanted: ['a', 'b'] }, ['attach a']],
-    ['attaches to all users if it is shared', { isShared: true, wanted: ['a', 'b'] }, ['attach a', 'attach b']],
-    ['keeps a wanted attachment', { wanted: ['a'], attachments: [at('a')] }, []],
+    ['attaches the volume to the node of the pod that uses it', { wanted: ['a'] }, ['attach a']],
+    ['attaches the volume to one node at a time', { wanted: ['a', 'b'] }, ['attach a']],
     [
-      'attaches again after an uncertain result',
+      'attaches a shared volume to the nodes of all pods that use it',
+      { isShared: true, wanted: ['a', 'b'] },
+      ['attach a', 'attach b'],
+    ],
+    ['keeps an attachment that a pod uses', { wanted: ['a'], attachments: [at('a')] }, []],
+    [
+      'attaches again if the result of the first attempt is unknown',
       { wanted: ['a'], attachments: [at('a', { isConfirmed: false })] },
       ['attach a'],
     ],
-    ['detaches before it attaches elsewhere', { wanted: ['b'], attachments: [at('a')] }, ['detach a checked']],
     [
-      'waits while it is mounted elsewhere',
+      'detaches the volume from one node before it attaches it to another',
+      { wanted: ['b'], attachments: [at('a')] },
+      ['detach a checked'],
+    ],
+    [
+      'waits while the volume is mounted on another node',
       { wanted: ['b'], attachments: [at('a', { isMounted: true })] },
       ['complain b a'],
     ],
     ['never detaches a mounted volume from a healthy node', { attachments: [at('a', overdue)] }, []],
     [
-      'detaches from a node that is unresponsive for too long',
+      'detaches a mounted volume from a node that is unresponsive for too long',
       { attachments: [at('a', { ...overdue, isHealthy: false })] },
       ['detach a'],
     ],
     [
-      'never force-detaches if that is disabled',
+      'never detaches a mounted volume if force detach is disabled',
       { mayForce: false, attachments: [at('a', { ...overdue, isHealthy: false })] },
       [],
     ],
     [
-      'detaches at once from an out-of-service node',
+      'detaches a mounted volume at once from an out-of-service node',
       { attachments: [at('a', { isMounted: true, isOutOfService: true })] },
       ['detach a'],
     ],
-    ['does nothing while an operation is pending', { wanted: ['b'], attachments: [at('a')], isBusy: () => true }, []],
+    ['plans nothing while an operation is pending', { wanted: ['b'], attachments: [at('a')], isBusy: () => true }, []],
   ]
   for (const [what, seen, expected] of rows) {
     it(what, () => {
@@ -73,7 +81,7 @@ describe('volume plan', () => {
     })
   }
 
-  it('is made again when the time for the unmount on the node is over', () => {
+  it('returns the time until the node must have unmounted the volume', () => {
     const { waitMs } = planAttachments(sight({ attachments: [at('a', { isMounted: true, unwantedMs: 1000 })] }))
     assert.equal(waitMs, UNMOUNT_MS - 999)
   })
@@ -106,10 +114,10 @@ describe('volume plan', () => {
   })
 })
 
-describe('names of attachable volumes', () => {
+describe('volume names in the attach/detach controller', () => {
   const volume = (spec: PersistentVolume['spec']): PersistentVolume => ({ metadata: { name: 'v' }, spec, status: {} })
 
-  it('equal the names that nodes report', () => {
+  it('equal the names that kubelets report in volumesInUse', () => {
     const csi = { driver: 'csi.example.com', volumeHandle: 'h1' }
     const rows: [PersistentVolume['spec'], string | undefined][] = [
       [{ csi }, 'kubernetes.io/csi/csi.example.com^h1'],

@@ -33,16 +33,16 @@ const view = (...volumes: PersistentVolume[]): ClaimView => ({
   waitingPods: () => [],
 })
 
-describe('bound claim', () => {
+describe('bound PersistentVolumeClaim', () => {
   const rows: [what: string, PersistentVolumeClaim, ClaimView, string][] = [
     [
-      'becomes Lost without a volume name',
+      'becomes Lost if its volumeName is removed',
       claim('', BIND_COMPLETED),
       view(),
       'ClaimLost Bound claim has lost reference to PersistentVolume. Data on the volume is lost!',
     ],
     [
-      'becomes Lost with its volume',
+      'becomes Lost if its volume is deleted',
       claim('v', BIND_COMPLETED),
       view(),
       'ClaimLost Bound claim has lost its PersistentVolume. Data on the volume is lost!',
@@ -62,14 +62,14 @@ describe('bound claim', () => {
     })
   }
 
-  it('fails if it lost its binding and its volume has another claim', () => {
+  it('causes an error if it lost its volumeName and its volume has another claim', () => {
     const step = planClaim(claim('v', BOUND_BY_CONTROLLER), view(volume('other')))
     assert.equal(step.to, 'refuse')
     assert.equal(step.error, 'invalid binding of claim "ns/c" to volume "v": volume already claimed by "ns/c"')
   })
 })
 
-describe('volume whose claim has another volume', () => {
+describe('PersistentVolume whose claim has another volume', () => {
   it('is released', () => assert.equal(planVolume(volume('u'), claim('w')).to, 'unbind'))
   it('is deleted if it was provisioned for the claim', () => {
     assert.equal(planVolume(volume('u', { [PROVISIONED_BY]: 'x' }, 'Delete'), claim('w')).to, 'reclaim')
@@ -77,18 +77,18 @@ describe('volume whose claim has another volume', () => {
   })
 })
 
-describe('changed objects', () => {
-  it('get the capacity of the file system while it is smaller', () => {
+describe('object that the binder changes', () => {
+  it('gets the capacity of the file system while the volume is smaller', () => {
     const bound = claimInPhase(claim('v'), 'Bound', volume('u', { [PRE_RESIZE_CAPACITY]: '3Gi' }))
     assert.equal(bound?.status.capacity?.['storage'], '3Gi')
   })
 
-  it('keep the capacity of a bound claim', () => {
+  it('keeps the capacity of a bound claim', () => {
     const before = { ...claim('v'), status: { phase: 'Bound', capacity: { storage: '1Gi' } } }
     assert.equal(claimInPhase(before, 'Bound', volume('u')), undefined)
   })
 
-  it('have deletion finalizers, and migration annotations for CSI', () => {
+  it('has deletion finalizers, and migration annotations for CSI', () => {
     const ours = migratedVolume(volume('u', { [PROVISIONED_BY]: 'kubernetes.io/host-path' }, 'Delete'))
     assert.deepEqual(ours?.metadata.finalizers, ['kubernetes.io/pv-controller'])
     const old = volume('u', { [PROVISIONED_BY]: 'kubernetes.io/gce-pd' }, 'Delete')

@@ -11,7 +11,7 @@ import { fitOf } from './pods.ts'
 const TAINTS = [{ key: 'load', value: '5', effect: 'NoExecute' }]
 const TOLERATION = { key: 'load', operator: 'Lt', value: '10', effect: 'NoExecute', tolerationSeconds: 30 }
 
-test('isTolerated compares numeric taint values for DaemonSet pods and for eviction', () => {
+test('isTolerated() compares numeric taint values for DaemonSet pods and for evictions', () => {
   const node = { metadata: { name: 'n' }, spec: { taints: TAINTS } } as unknown as Node
   const set = { spec: { template: { spec: { containers: [], tolerations: [TOLERATION] } } } } as unknown as DaemonSet
   assert.deepEqual(fitOf(set, node, toleratesNumbers), { shouldRun: true, mayStay: true })

@@ -8,7 +8,7 @@ import { byRevision, lastRevision, maxRevision, REVISION, revised } from './anno
 const setOf = (revision: string): ReplicaSet =>
   ({ metadata: { name: 's', annotations: { [REVISION]: revision } } }) as unknown as ReplicaSet
 
-test('revisions are compared and incremented as 64-bit numbers', () => {
+test('revision annotations of a Deployment are compared and incremented as 64-bit numbers', () => {
   const sets = ['3546343826724305833', '3546343826724305832', '', 'x', '7'].map(setOf)
   assert.equal(maxRevision(sets), 3546343826724305833n)
   assert.equal(lastRevision(sets), 3546343826724305832n)

@@ -38,7 +38,7 @@ const down = (...policies: HPAScalingPolicy[]): HPAScalingRules => ({
 const summary = ({ replicas, ableToScale, scalingLimited }: Decision): string =>
   `${replicas} ${ableToScale.reason} ${scalingLimited.reason}=${scalingLimited.status}`
 
-describe('limits without behavior', () => {
+describe('HPA limits without spec.behavior', () => {
   const cases: readonly [request: Partial<ScaleRequest>, history: Partial<History>, outcome: string][] = [
     [{ desired: 3 }, {}, '3 ReadyForNewScale DesiredWithinRange=False'],
     [{ desired: 5 }, {}, '5 ReadyForNewScale DesiredWithinRange=False'],
@@ -72,7 +72,7 @@ describe('limits without behavior', () => {
   }
 })
 
-describe('limits with behavior', () => {
+describe('HPA limits with spec.behavior', () => {
   const usual = { scaleUp: up(pods(4, 15), percent(100, 15)), scaleDown: down(percent(100, 15)) }
   const cases: readonly [
     sentence: string,
@@ -127,7 +127,7 @@ describe('limits with behavior', () => {
       '4 ScaleUpStabilized DesiredWithinRange=False',
     ],
     [
-      'uses the flag without a window in the behavior',
+      'uses the window of the flag if behavior has none',
       {
         current: 10,
         desired: 2,
@@ -150,13 +150,13 @@ describe('limits with behavior', () => {
       '11 ReadyForNewScale ScaleUpLimit=True',
     ],
     [
-      'counts removed replicas as room for scale-up',
+      'subtracts removed replicas from those added within the period',
       { current: 7, desired: 20, behavior: { ...usual, scaleUp: up(pods(4, 60)) } },
       { removed: [{ replicas: 2, atMs: NOW - 1000 }] },
       '13 ReadyForNewScale ScaleUpLimit=True',
     ],
     [
-      'waits after too large a scale-up',
+      'keeps the size after a scale-up beyond the policy',
       { current: 20, desired: 30, behavior: { ...usual, scaleUp: up(pods(4, 60)) } },
       { added: [{ replicas: 10, atMs: NOW - 1000 }] },
       '20 ReadyForNewScale ScaleUpLimit=True',
@@ -180,13 +180,13 @@ describe('limits with behavior', () => {
       '5 ReadyForNewScale ScaleDownLimit=True',
     ],
     [
-      'waits after too large a scale-down',
+      'keeps the size after a scale-down beyond the policy',
       { current: 7, desired: 1, behavior: { ...usual, scaleDown: down(pods(2, 60)) } },
       { removed: [{ replicas: 5, atMs: NOW - 1000 }] },
       '7 ReadyForNewScale ScaleDownLimit=True',
     ],
     [
-      'Min takes the policy that changes least upwards',
+      'selectPolicy Min scales up by the smallest change',
       {
         current: 10,
         desired: 50,
@@ -196,7 +196,7 @@ describe('limits with behavior', () => {
       '14 ReadyForNewScale ScaleUpLimit=True',
     ],
     [
-      'Min takes the policy that changes least downwards',
+      'selectPolicy Min scales down by the smallest change',
       {
         current: 10,
         desired: 1,
@@ -206,19 +206,19 @@ describe('limits with behavior', () => {
       '6 ReadyForNewScale ScaleDownLimit=True',
     ],
     [
-      'Max takes the policy that changes most downwards',
+      'selectPolicy Max scales down by the largest change',
       { current: 10, desired: 1, behavior: { ...usual, scaleDown: down(pods(4, 15), percent(50, 15)) } },
       {},
       '5 ReadyForNewScale ScaleDownLimit=True',
     ],
     [
-      'Disabled keeps the size upwards',
+      'selectPolicy Disabled prevents scale-up',
       { current: 3, desired: 9, behavior: { ...usual, scaleUp: { ...up(pods(4, 15)), selectPolicy: 'Disabled' } } },
       {},
       '3 ReadyForNewScale ScaleUpLimit=True',
     ],
     [
-      'Disabled keeps the size downwards',
+      'selectPolicy Disabled prevents scale-down',
       { current: 9, desired: 3, behavior: { ...usual, scaleDown: { ...down(pods(4, 15)), selectPolicy: 'Disabled' } } },
       {},
       '9 ReadyForNewScale ScaleDownLimit=True',
@@ -229,7 +229,7 @@ describe('limits with behavior', () => {
       assert.equal(summary(decide({ ...EMPTY, ...history }, requestOf(request))), outcome))
   }
 
-  it('keeps recommendations and scale events until they are older than their windows', () => {
+  it('keep recommendations and scale events until they are older than their windows', () => {
     const request = requestOf({ current: 3, desired: 5, behavior: usual })
     const before: History = {
       ...EMPTY,
@@ -250,7 +250,7 @@ describe('limits with behavior', () => {
   })
 })
 
-describe('limited decision', () => {
+describe('HPA decision within limits', () => {
   const policy = fc.record({
     type: fc.constantFrom('Pods', 'Percent'),
     value: fc.integer({ min: 1, max: 200 }),

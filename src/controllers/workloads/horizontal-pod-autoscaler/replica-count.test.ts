@@ -61,7 +61,7 @@ const metricsOf = (rows: readonly Row[]): PodMetrics =>
 const used = (...values: (number | undefined)[]): Row[] =>
   values.map((value) => (value === undefined ? {} : { used: value }))
 
-describe('countByUtilization', () => {
+describe('replica count by utilization', () => {
   const cases: readonly [
     sentence: string,
     rows: readonly Row[],
@@ -70,17 +70,27 @@ describe('countByUtilization', () => {
   ][] = [
     ['scales up with higher usage', used(300, 500, 700), { current: 3, target: 30 }, [5, 50, 500]],
     ['scales down with lower usage', used(100, 300, 500, 250, 250), { current: 5, target: 50 }, [3, 28, 280]],
-    ['changes nothing within the tolerance above', used(1010, 1030, 1020), { current: 3, target: 100 }, [3, 102, 1020]],
-    ['changes nothing within the tolerance below', used(910, 930, 920), { current: 3, target: 100 }, [3, 92, 920]],
     [
-      'counts exactly at the edge of the tolerance',
+      'keeps the size for a usage above the target within the tolerance',
+      used(1010, 1030, 1020),
+      { current: 3, target: 100 },
+      [3, 102, 1020],
+    ],
+    [
+      'keeps the size for a usage below the target within the tolerance',
+      used(910, 930, 920),
+      { current: 3, target: 100 },
+      [3, 92, 920],
+    ],
+    [
+      'keeps the size for a usage exactly at the tolerance',
       used(1100, 1100, 1100),
       { current: 3, target: 100 },
       [3, 110, 1100],
     ],
-    ['rounds percents down', used(999), { current: 1, target: 99 }, [1, 99, 999]],
+    ['rounds the utilization percentage down', used(999), { current: 1, target: 99 }, [1, 99, 999]],
     [
-      'treats pods without metrics as idle on scale-up',
+      'assumes 0 % usage of pods without metrics on scale-up',
       used(300, 500, 700, undefined),
       { current: 4, target: 30 },
       [5, 50, 500],
@@ -92,7 +102,7 @@ describe('countByUtilization', () => {
       [2, 40, 400],
     ],
     [
-      'treats pods without metrics as busy on scale-down',
+      'assumes 100 % usage of pods without metrics on scale-down',
       used(100, undefined, undefined),
       { current: 3, target: 50 },
       [3, 10, 100],
@@ -104,7 +114,7 @@ describe('countByUtilization', () => {
       [2, 1, 10],
     ],
     [
-      'assumes a target above 100 for pods without metrics',
+      'assumes the target usage of pods without metrics if the target is above 100 %',
       used(100, undefined),
       { current: 2, target: 300 },
       [2, 10, 100],
@@ -116,7 +126,7 @@ describe('countByUtilization', () => {
       [6, 30, 300],
     ],
     [
-      'treats pending pods as idle on scale-up',
+      'assumes 0 % usage of pending pods on scale-up',
       [...used(600, 600), { phase: 'Pending' }],
       { current: 3, target: 30 },
       [4, 60, 600],
@@ -128,19 +138,19 @@ describe('countByUtilization', () => {
       [1, 10, 100],
     ],
     [
-      'treats starting pods as idle on scale-up',
+      'assumes 0 % usage of starting pods on scale-up',
       [...used(600, 600), { used: 2000, startedMs: MINUTE, turnedMs: 10_000 }],
       { current: 3, target: 30 },
       [4, 60, 600],
     ],
     [
-      'uses a young pod that was measured after it became ready',
+      'includes a young pod that was measured after it became ready',
       [...used(600, 600), { used: 600, startedMs: 4 * MINUTE, turnedMs: 2 * MINUTE }],
       { current: 3, target: 30 },
       [6, 60, 600],
     ],
     [
-      'uses an old pod that is no longer ready',
+      'includes an old pod that is no longer ready',
       [...used(600, 600), { used: 600, ready: 'False', startedMs: 10 * MINUTE, turnedMs: MINUTE }],
       { current: 3, target: 30 },
       [6, 60, 600],
@@ -158,13 +168,13 @@ describe('countByUtilization', () => {
       [4, 60, 600],
     ],
     [
-      'uses every pod for memory',
+      'includes pods that are not ready for memory',
       [{ used: 600 * 2 ** 20 * 1000 }, { used: 600 * 2 ** 20 * 1000, startedMs: 1000, ready: 'False' }],
       { current: 2, target: 30, resource: 'memory' },
       [4, 60, 600 * 2 ** 20 * 1000],
     ],
     [
-      'counts large memory exactly',
+      'adds large amounts of memory exactly',
       [{ request: 2 ** 23, used: 2 ** 22 * 2 ** 20 * 1000 }],
       { current: 1, target: 50, resource: 'memory' },
       [1, 50, 2 ** 22 * 2 ** 20 * 1000],
@@ -192,7 +202,7 @@ describe('countByUtilization', () => {
     })
   }
 
-  it('counts sidecars, but no other init containers', () => {
+  it('includes sidecars, but no other init containers', () => {
     const pod = podOf({}, 0)
     const requests = { cpu: '1' }
     pod.spec.initContainers = [
@@ -229,7 +239,7 @@ describe('countByUtilization', () => {
   })
 })
 
-describe('countByAverage', () => {
+describe('replica count by average value', () => {
   const cases: readonly [rows: readonly Row[], current: number, target: number, counted: readonly [number, number]][] =
     [
       [used(20_000, 10_000, 30_000), 3, 15_000, [4, 20_000]],
@@ -243,7 +253,7 @@ describe('countByAverage', () => {
       [used(1, 2), 2, 1000, [1, 1]],
     ]
   for (const [rows, current, target, counted] of cases) {
-    it(`counts ${counted[0]} for ${rows.map(({ used: value = 'nothing' }) => value).join(', ')} of ${target}`, () => {
+    it(`is ${counted[0]} for ${rows.map(({ used: value = 'nothing' }) => value).join(', ')} of ${target}`, () => {
       const request = { current, target, resource: '', tolerance: TOLERANCE }
       const { replicas, usage } = countByAverage(metricsOf(rows), populationOf(rows), request)
       assert.deepEqual([replicas, usage], counted)
@@ -251,7 +261,7 @@ describe('countByAverage', () => {
   }
 })
 
-describe('countByRatio', () => {
+describe('replica count by usage ratio', () => {
   const ready = (many: number, more: readonly Row[] = []): readonly Pod[] =>
     [...Array.from({ length: many }, (): Row => ({})), ...more].map(podOf)
   const cases: readonly [ratio: number, current: number, pods: readonly Pod[], replicas: number][] = [
@@ -276,7 +286,7 @@ describe('countByRatio', () => {
   })
 })
 
-describe('countPerPod', () => {
+describe('replica count by value per pod', () => {
   const cases: readonly [usage: number, target: number, current: number, replicas: number, average: number][] = [
     [8600, 2150, 3, 4, 2867],
     [8600, 2867, 3, 3, 2867],
@@ -292,14 +302,14 @@ describe('countPerPod', () => {
   }
 })
 
-describe('pods without metrics', () => {
+describe('replica count with missing metrics', () => {
   const row = fc.record({
     used: fc.option(fc.integer({ min: 0, max: 4000 }), { nil: undefined }),
     phase: fc.constantFrom('Running', 'Pending', 'Failed'),
     ready: fc.constantFrom('True' as const, 'False' as const),
     startedMs: fc.integer({ min: 1000, max: 20 * MINUTE }),
   })
-  it('never reverse the direction of scaling', () => {
+  it('never reverses the direction of scaling', () => {
     const law = fc.property(
       fc.array(row, { minLength: 1, maxLength: 8 }),
       fc.integer({ min: 1, max: 200 }),
