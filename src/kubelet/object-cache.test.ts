@@ -86,7 +86,7 @@ const END = {
   metadata: { resourceVersion: '5', annotations: { 'k8s.io/initial-events-end': 'true' } },
 }
 
-test('an object is watched once for all pods that refer to it, and only while they do', async () => {
+test('the kubelet watches an object once for all pods that refer to it, and only while they do', async () => {
   const { clock, objects, watches } = bedOf()
   const requested = Promise.all([objects.configMap(podOf('u1'), 'cm'), objects.configMap(podOf('u2'), 'cm')])
   await clock.advance(0)
@@ -114,7 +114,7 @@ test('an object is watched once for all pods that refer to it, and only while th
   assert.equal(watch?.isOver(), true)
 })
 
-test('get() waits one second for a server that does not answer', async () => {
+test('a read of a ConfigMap or Secret fails after one second if the server does not respond', async () => {
   const { clock, objects, watches, fault } = bedOf()
   fault.isDown = true
   const requested = assert.rejects(objects.secret(podOf('u1'), 's'), {
@@ -129,7 +129,7 @@ test('get() waits one second for a server that does not answer', async () => {
   assert.equal(await objects.secret(podOf('u1'), 's'), undefined)
 })
 
-test('immutable and unused objects are not watched', async () => {
+test('the kubelet does not watch immutable and unused ConfigMaps and Secrets', async () => {
   const { clock, objects, watches } = bedOf()
   const requested = objects.configMap(podOf('u1'), 'cm')
   await clock.advance(0)

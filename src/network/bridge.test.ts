@@ -17,7 +17,7 @@ const BRIDGE: LinkState = {
   ],
 }
 
-test('creates a bridge once, with a MAC that no port can change', () => {
+test('the node network creates its bridge once, with a MAC address that no port can change', () => {
   const spec = { name: 'hk-1', addresses: ['10.244.0.1/24'] }
   assert.deepEqual(planBridge(spec, undefined), [
     ['link', 'add', 'name', 'hk-1', 'address', '0a:58:0a:f4:00:01', 'type', 'bridge'],
@@ -28,7 +28,7 @@ test('creates a bridge once, with a MAC that no port can change', () => {
   assert.equal(macFor('fd00::1/64'), undefined)
 })
 
-test('adds the new address before it removes the old one', () => {
+test('the node network adds a new bridge address before it removes the old one', () => {
   assert.deepEqual(planBridge({ name: 'hk-1', addresses: ['10.244.3.1/24'] }, { ...BRIDGE, flags: [] }), [
     ['address', 'add', '10.244.3.1/24', 'dev', 'hk-1'],
     ['address', 'delete', '10.244.0.1/24', 'dev', 'hk-1'],
@@ -36,7 +36,7 @@ test('adds the new address before it removes the old one', () => {
   ])
 })
 
-test('leaves a foreign link alone', () => {
+test('the node network does not change a link that another program created', () => {
   const spec = { name: 'hk-1', addresses: [] }
   assert.throws(() => planBridge(spec, { ...BRIDGE, linkinfo: {} }), /not a bridge/)
 })

@@ -43,13 +43,13 @@ function routeTo(...ips: readonly string[]): Route {
   return { port, cluster: serving, ...here, hasEndpoints: ips.length > 0, serving }
 }
 
-describe('UDP flows', () => {
+describe('conntrack entries of UDP', () => {
   const stale = (...ips: readonly string[]): string[] => {
     const routed = [{ service: 'ns/dns', routes: new Map([['IPv4' as const, [routeTo(...ips)]]]), causedMs: [] }]
     return staleFlows(flowsIn(LISTED), routed, 'IPv4').map(({ sourcePort }) => sourcePort)
   }
 
-  it("are parsed from conntrack's output", () => {
+  it('are parsed from the output of conntrack', () => {
     assert.deepEqual(flowsIn(LISTED)[0], {
       source: '10.244.2.2',
       sourcePort: '4000',
@@ -61,10 +61,10 @@ describe('UDP flows', () => {
     assert.equal(flowsIn(LISTED).length, 4)
   })
 
-  it('are deleted if they lead to none of the endpoints', () => {
+  it('are deleted if they lead to an address that is no endpoint of the Service', () => {
     assert.deepEqual(stale('10.244.1.3'), ['4000', '4002'])
     assert.deepEqual(stale('10.244.1.2', '10.244.1.3'), [])
   })
 
-  it('stay without any endpoint, and if they belong to other Services', () => assert.deepEqual(stale(), []))
+  it('stay if the Service has no endpoint, or if they belong to other Services', () => assert.deepEqual(stale(), []))
 })

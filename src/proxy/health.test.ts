@@ -19,8 +19,8 @@ const node = (more: Partial<Node['spec']> = {}): Node => ({
   status: {} as Node['status'],
 })
 
-describe('health of kube-proxy', () => {
-  it('is good while rules are up to date', () => {
+describe('health pages of kube-proxy', () => {
+  it('respond with 200 while rules are up to date', () => {
     assert.deepEqual(livez(facts()), {
       isHealthy: true,
       text: '{"lastUpdated":"2030-01-01T00:00:00.000Z","currentTime":"2030-01-01T00:00:00.000Z","healthy":true,"status":{"IPv4":{"lastUpdated":"2029-12-31T23:59:55.000Z","healthy":true}}}',
@@ -29,7 +29,7 @@ describe('health of kube-proxy', () => {
     assert.equal(livez(facts(NOW - 61_000)).isHealthy, false)
   })
 
-  it('fails /healthz for nodes that are being deleted', () => {
+  it('respond with 503 on /healthz if the node is being deleted', () => {
     assert.equal(healthz(facts(), node()).isHealthy, true)
     const taints = [{ key: 'ToBeDeletedByClusterAutoscaler', effect: 'NoSchedule' }]
     assert.equal(healthz(facts(), node({ taints })).isHealthy, false)

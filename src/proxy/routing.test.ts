@@ -40,7 +40,7 @@ function routed(spec: ServiceSpec, ...endpoints: readonly Endpoint[]): [cluster:
   return [text(route?.cluster), text(route?.local), route?.hasEndpoints ?? false]
 }
 
-describe('routesOf', () => {
+describe('routesOf() a Service', () => {
   const local: ServiceSpec = {
     type: 'NodePort',
     externalTrafficPolicy: 'Local',
@@ -49,33 +49,33 @@ describe('routesOf', () => {
   const zone = (name: string): Partial<Endpoint> => ({ hints: { forZones: [{ name }] } })
   const node = (name: string): Partial<Endpoint> => ({ hints: { forNodes: [{ name }], forZones: [{ name: 'z1' }] } })
   const cases: [what: string, spec: ServiceSpec, endpoints: Endpoint[], expected: ReturnType<typeof routed>][] = [
-    ['is empty without endpoints', {}, [], ['', '', false]],
+    ['returns no endpoints if there are none', {}, [], ['', '', false]],
     [
-      'uses ready endpoints',
+      'returns ready endpoints',
       {},
       [at('10.1.0.1'), at('10.1.0.2', { conditions: { ready: false } })],
       ['10.1.0.1', '', true],
     ],
     [
-      'uses terminating endpoints if there are no others',
+      'returns terminating endpoints if there are no others',
       {},
       [at('10.1.0.1', { conditions: LEAVING }), at('10.1.0.2', { conditions: GONE })],
       ['10.1.0.1', '', true],
     ],
     [
-      'stays on the node with policy Local',
+      'returns local endpoints with policy Local',
       { internalTrafficPolicy: 'Local' },
       [at('10.1.0.1', { nodeName: 'here' }), at('10.1.0.2')],
       ['', '10.1.0.1', true],
     ],
     [
-      'knows endpoints on other nodes',
+      'reports that there are endpoints on other nodes',
       { internalTrafficPolicy: 'Local' },
       [at('10.1.0.2', { nodeName: 'there' })],
       ['', '', true],
     ],
     [
-      'keeps external traffic on the node, but not local traffic',
+      'returns local endpoints only for external traffic with externalTrafficPolicy Local',
       local,
       [at('10.1.0.1', { nodeName: 'here' }), at('10.1.0.2')],
       ['10.1.0.1,10.1.0.2', '10.1.0.1', true],
@@ -86,33 +86,38 @@ describe('routesOf', () => {
       [at('10.1.0.1', { nodeName: 'here', conditions: LEAVING }), at('10.1.0.2')],
       ['10.1.0.2', '10.1.0.1', true],
     ],
-    ['stays in the zone', {}, [at('10.1.0.1', zone('z1')), at('10.1.0.2', zone('z2'))], ['10.1.0.1', '', true]],
     [
-      'leaves a zone without endpoints',
+      'returns endpoints of the zone with topology hints',
+      {},
+      [at('10.1.0.1', zone('z1')), at('10.1.0.2', zone('z2'))],
+      ['10.1.0.1', '', true],
+    ],
+    [
+      'returns endpoints of other zones if the zone has none',
       {},
       [at('10.1.0.1', zone('z3')), at('10.1.0.2', zone('z2'))],
       ['10.1.0.1,10.1.0.2', '', true],
     ],
     [
-      'ignores zones if hints are incomplete',
+      'returns endpoints of all zones if hints are incomplete',
       {},
       [at('10.1.0.1', zone('z1')), at('10.1.0.2')],
       ['10.1.0.1,10.1.0.2', '', true],
     ],
     [
-      'stays on the node with node hints',
+      'returns endpoints of the node with node hints',
       {},
       [at('10.1.0.1', node('here')), at('10.1.0.2', node('there'))],
       ['10.1.0.1', '', true],
     ],
     [
-      'uses zone hints without node hints',
+      'uses zone hints if there are no node hints',
       {},
       [at('10.1.0.1', node('other')), at('10.1.0.2', node('there'))],
       ['10.1.0.1,10.1.0.2', '', true],
     ],
     [
-      'prefers a ready pod to a terminating one with its address',
+      'prefers a ready endpoint to a terminating one with the same address',
       {},
       [at('10.1.0.1'), at('10.1.0.1', { conditions: LEAVING })],
       ['10.1.0.1', '', true],
@@ -122,11 +127,11 @@ describe('routesOf', () => {
     it(what, () => assert.deepEqual(routed(spec, ...endpoints), expected))
 
   for (const ip of ['127.0.0.1', '169.254.169.254', '0.0.0.0', '224.0.0.1', '255.255.255.255', 'x; flush ruleset', ''])
-    it(`never leads to ${JSON.stringify(ip)}`, () => assert.deepEqual(routed({}, at(ip)), ['', '', false]))
+    it(`never returns the endpoint ${JSON.stringify(ip)}`, () => assert.deepEqual(routed({}, at(ip)), ['', '', false]))
 })
 
-describe('servicePortsOf', () => {
-  it('is empty for headless and ExternalName Services, and without an address of the family', () => {
+describe('servicePortsOf() a Service', () => {
+  it('is empty for a headless or ExternalName Service, or without an address of the IP family', () => {
     for (const spec of [
       { clusterIPs: ['None'], clusterIP: 'None' },
       { type: 'ExternalName' },
@@ -136,14 +141,14 @@ describe('servicePortsOf', () => {
     assert.deepEqual(servicePortsOf(service(), 'IPv6'), [])
   })
 
-  it('drops forbidden addresses', () => {
+  it('omits forbidden addresses', () => {
     const externalIPs = ['127.0.0.1', '192.0.2.1', '169.254.1.1', '::1', '0.0.0.0', '192.0.2.1']
     const ingress = [{ ip: '192.0.2.2' }, { ip: '192.0.2.3', ipMode: 'Proxy' }, { ip: '127.0.0.2' }]
     const [port] = servicePortsOf(service({ externalIPs }, ingress), 'IPv4')
     assert.deepEqual([port?.externalIps, port?.loadBalancerIps], [['192.0.2.1'], ['192.0.2.2']])
   })
 
-  it('has the source ranges of the family, and none if one allows everybody', () => {
+  it('contains the source ranges of the IP family, and none if one allows all addresses', () => {
     const ranges = (...loadBalancerSourceRanges: string[]): readonly string[] | undefined =>
       servicePortsOf(service({ loadBalancerSourceRanges }), 'IPv4')[0]?.sourceRanges
     const own = ['192.0.2.0/24', '10.0.0.0/8', '10.1.0.0/16']

@@ -20,8 +20,8 @@ function loop(outcomes: readonly boolean[] = []): {
   return { clock, rounds, request: () => running.request() }
 }
 
-describe('startSyncLoop', () => {
-  it('syncs at once, and many requests cause one more sync', async () => {
+describe('sync loop of kube-proxy', () => {
+  it('syncs at once, and combines many requests into one more sync', async () => {
     const { clock, rounds, request } = loop()
     request()
     await clock.advance(10)

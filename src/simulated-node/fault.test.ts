@@ -29,7 +29,7 @@ function podOf(annotations: Record<string, string> = {}, labels: Record<string, 
 
 const c = { name: 'c', image: 'img' }
 
-describe('behaviorOf', () => {
+describe('behaviorOf() a simulated container', () => {
   const cases: readonly [annotations: Record<string, string>, expected: Behavior][] = [
     [{ 'run-time': '5s' }, { runMs: 5000 }],
     [{ 'run-time': '90' }, { runMs: 90_000 }],
@@ -47,7 +47,7 @@ describe('behaviorOf', () => {
     it(JSON.stringify(annotations), () => assert.deepEqual(behaviorOf(podOf(annotations), c, []), expected))
   }
 
-  it('prefers faults that select the container to annotations', () => {
+  it('prefers faults that select the container to annotations of the pod', () => {
     const pod = podOf({ 'exit-code': '3' }, { app: 'web' })
     const hit = (aim: Partial<Fault>): boolean =>
       behaviorOf(pod, c, [{ type: 'crash', exitCode: 9, ...aim } as Fault]).exitCode === 9
@@ -57,7 +57,7 @@ describe('behaviorOf', () => {
       assert.equal(hit(aim), false, JSON.stringify(aim))
   })
 
-  it('reads the silence of a node from its annotation', () => {
+  it('silenceOf() reads the failure of a node from its annotation', () => {
     assert.equal(silenceOf({ [`${PREFIX}fault`]: 'down' }), 'down')
     assert.equal(silenceOf({ [`${PREFIX}fault`]: 'other' }), undefined)
   })
@@ -73,16 +73,24 @@ describe('a simulated container', () => {
   const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'j', uid: 'u', controller: true }
   const ofJob = { ...job, metadata: { ...job.metadata, ownerReferences: [owner] } }
   const cases: readonly [what: string, actual: string, expected: string][] = [
-    ['runs until it is stopped without a command', does(podOf()), 'Infinity 0 Completed 0'],
-    ['follows its command', does(podOf(), ['sh', '-c', 'sleep 2; exit 4']), '2000 4 Error 143'],
-    ['ends at once as an init container', does(podOf(), undefined, 'init'), '0 0 Completed 0'],
-    ['runs for a second in a Job', does(ofJob), '1000 0 Completed 0'],
-    ['prefers annotations to its command', does(podOf({ 'exit-code': '5' }), ['sleep', '3']), '3000 5 Error 143'],
-    ['is OOM-killed with the oom annotation', does(podOf({ oom: '1s' })), '1000 137 OOMKilled 0'],
+    ['runs until it is stopped if it has no command', does(podOf()), 'Infinity 0 Completed 0'],
+    [
+      'runs as long as its command says, and exits with its code',
+      does(podOf(), ['sh', '-c', 'sleep 2; exit 4']),
+      '2000 4 Error 143',
+    ],
+    ['exits at once if it is an init container', does(podOf(), undefined, 'init'), '0 0 Completed 0'],
+    ['runs for a second if it belongs to a Job', does(ofJob), '1000 0 Completed 0'],
+    [
+      'prefers annotations of the pod to its command',
+      does(podOf({ 'exit-code': '5' }), ['sleep', '3']),
+      '3000 5 Error 143',
+    ],
+    ['is OOM-killed if the pod has the oom annotation', does(podOf({ oom: '1s' })), '1000 137 OOMKilled 0'],
   ]
   for (const [what, actual, expected] of cases) it(what, () => assert.equal(actual, expected))
 
-  it('uses half of its requests, or the annotated amount', () => {
+  it('reports a usage of half of its requests, or the annotated amount', () => {
     assert.deepEqual(usageOf(podOf(), 'c'), { cpuNanoCores: 500_000_000, memoryBytes: 32 * 2 ** 20 })
     assert.deepEqual(usageOf(podOf({ cpu: '250m', 'memory.c': '1Gi' }), 'c'), {
       cpuNanoCores: 250_000_000,

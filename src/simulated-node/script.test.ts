@@ -12,7 +12,7 @@ function does(...command: string[]): string {
   return `${runMs} ${exitCode}${textOf(lines)}${repeated === undefined ? '' : ` every ${repeated.everyMs}${textOf(repeated.lines)}`}`
 }
 
-describe('readScript', () => {
+describe('readScript() of a simulated container', () => {
   const cases: readonly [command: string[], expected: string][] = [
     [['sleep', '5'], '5000 0'],
     [['/bin/sleep', '1m'], '60000 0'],

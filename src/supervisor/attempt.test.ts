@@ -48,8 +48,8 @@ class Node {
 
 const ALL = ['flanneld', 'kube-proxy', 'kubelet']
 
-describe('an attempt on a Windows worker', () => {
-  it('starts everything in order and in time if nothing runs', async () => {
+describe('start of a Windows worker', () => {
+  it('starts all processes in order and in time if none runs', async () => {
     const node = new Node({ policyLists: ['old'] })
     const { outcome, tookMs, done } = await node.look()
     assert.deepEqual(outcome, { kind: 'ok', started: ['kubelet', 'flanneld', 'kube-proxy'] })
@@ -73,13 +73,13 @@ describe('an attempt on a Windows worker', () => {
     assert.equal(node.machine.machineEnvironment.get('KUBE_NETWORK'), 'vxlan0')
   })
 
-  it('does nothing if nothing is missing', async () => {
+  it('does nothing if all processes run', async () => {
     const node = new Node()
     await node.look()
     assert.deepEqual(await node.look(), { outcome: { kind: 'ok', started: [] }, tookMs: 0, done: [] })
   })
 
-  it('restarts only the process that died, and flanneld with kubelet', async () => {
+  it('restarts only a process that exited, and flanneld together with kubelet', async () => {
     const node = new Node()
     await node.look()
     const launched = async (...dead: ('kubelet' | 'flanneld' | 'kube-proxy')[]): Promise<string[]> => {
@@ -96,7 +96,7 @@ describe('an attempt on a Windows worker', () => {
     assert.deepEqual(await launched('flanneld', 'kube-proxy'), ['flanneld', 'kube-proxy'])
   })
 
-  it('also starts flanneld for canal', async () => {
+  it('starts flanneld also for canal', async () => {
     const node = new Node({ settings: { cniComponent: 'canal' } })
     await node.look()
     assert.deepEqual(node.names(), ALL)
@@ -129,8 +129,8 @@ describe('an attempt on a Windows worker', () => {
   })
 })
 
-describe('a process that does not stay', () => {
-  it('is started six times, the last time with its output recorded, and then requested again', async () => {
+describe('a process of a Windows worker that keeps exiting', () => {
+  it('is started six times, the last time with its output recorded, and then an error is reported', async () => {
     const node = new Node({ livesMs: { kubelet: [1000] } })
     const { outcome, tookMs, done } = await node.look()
     assert.deepEqual(outcome, { kind: 'retry', message: 'kubelet does not stay' })
@@ -143,14 +143,14 @@ describe('a process that does not stay', () => {
     assert.equal(tookMs, 106_000)
   })
 
-  it('counts as started if a later attempt stays', async () => {
+  it('counts as started if a later attempt succeeds', async () => {
     const node = new Node({ livesMs: { 'kube-proxy': [500, 9000, Infinity] } })
     const { outcome, tookMs } = await node.look()
     assert.equal(outcome.kind, 'ok')
     assert.equal(tookMs, 138_000)
   })
 
-  it('restarts the proxy before the fourth attempt of flanneld', async () => {
+  it('causes a restart of the proxy before the fourth start of flanneld', async () => {
     const node = new Node({ livesMs: { flanneld: [1000] } })
     const { outcome, tookMs, done } = await node.look()
     assert.deepEqual(outcome, { kind: 'retry', message: 'flanneld does not stay' })
@@ -165,7 +165,7 @@ describe('a process that does not stay', () => {
     assert.equal(tookMs, 27_000 + 6 * 20_000 + 10_000 + 10_000)
   })
 
-  it('is started by the next attempt, without those that stayed', async () => {
+  it('is started by the next attempt, without restarts of the others', async () => {
     const node = new Node({ livesMs: { flanneld: [1000, 1000, 1000, 1000, 1000, 1000, Infinity] } })
     await node.look()
     assert.deepEqual(node.names(), ['kubelet'])
@@ -174,8 +174,8 @@ describe('a process that does not stay', () => {
   })
 })
 
-describe('missing files', () => {
-  it('fail the attempt after half a minute', async () => {
+describe('missing files of a Windows worker', () => {
+  it('fail the start after half a minute', async () => {
     const node = new Node()
     node.machine.files.delete('C:\\etc\\kubernetes\\bin\\kubelet.exe')
     const { outcome, tookMs } = await node.look()
@@ -185,7 +185,7 @@ describe('missing files', () => {
     assert.equal(tookMs, 30_000)
   })
 
-  it('may appear in the meantime', async () => {
+  it('may appear within half a minute', async () => {
     const node = new Node()
     const path = 'C:\\etc\\kubernetes\\bin\\kubelet.exe'
     node.machine.files.delete(path)
@@ -212,7 +212,7 @@ describe('missing files', () => {
   })
 })
 
-describe('the pod network', () => {
+describe('pod network of a Windows worker', () => {
   it('is kept if it matches; others of its type are removed, and the proxy restarts', async () => {
     const networks = [
       { ID: 'a', Name: 'vxlan0', Type: 'Overlay' },
@@ -235,7 +235,7 @@ describe('the pod network', () => {
     ])
   })
 
-  it('is requested again if it does not appear', async () => {
+  it('is created again if it does not appear', async () => {
     const { outcome, tookMs } = await new Node({ networkAfterMs: Infinity }).look()
     assert.deepEqual(outcome, { kind: 'retry', message: 'flanneld created no network vxlan0' })
     assert.equal(tookMs, 47_000 + 6 * 5000 + 10_000)
@@ -248,7 +248,7 @@ describe('the pod network', () => {
     assert.deepEqual(node.names(), ['kubelet'])
   })
 
-  it('is written to the files of flannel and the runtime', async () => {
+  it('is written to the configuration of flannel and the runtime', async () => {
     const node = new Node()
     await node.look()
     const read = (path: string): unknown => JSON.parse(node.machine.files.get(path) ?? '')
@@ -273,7 +273,7 @@ describe('the pod network', () => {
     })
   })
 
-  it('of a bridge has the subnet of the machine, and kube-proxy waits less', async () => {
+  it('of type l2bridge has the subnet of the machine, and kube-proxy waits less', async () => {
     const node = new Node({ settings: { cniMode: 'WIN-BRIDGE' } })
     const { tookMs } = await node.look()
     assert.equal(tookMs, 98_000)
@@ -286,7 +286,7 @@ describe('the pod network', () => {
     )
   })
 
-  it('of an unknown type fails the attempt at once', async () => {
+  it('of an unknown type fails the start at once', async () => {
     for (const settings of [{ cniComponent: 'calico' }, { cniMode: 'win-l2tunnel' }]) {
       const { outcome, done } = await new Node({ settings }).look()
       assert.equal(outcome.kind, 'crash')
@@ -294,17 +294,17 @@ describe('the pod network', () => {
     }
   })
 
-  it('needs the adapter of the node', async () => {
+  it('requires the network adapter of the node', async () => {
     const adapters = [{ name: 'Loopback', index: 1, address: '127.0.0.1', prefixLength: 8 }]
     const { outcome } = await new Node({ adapters }).look()
     assert.deepEqual(outcome, { kind: 'crash', message: 'No network adapter has the address 10.1.2.3' })
   })
 })
 
-describe('a machine in a cloud', () => {
+describe('a Windows worker in a cloud', () => {
   const NAME = 'http://169.254.169.254/latest/meta-data/hostname'
 
-  it('gets its name from aws, even after the switch removed the routes', async () => {
+  it('gets its name from AWS, even after the virtual switch removed the routes', async () => {
     const node = new Node({ settings: { cloudProvider: 'aws' }, metadata: { [NAME]: 'IP-10-1-2-3.Internal\n' } })
     const { outcome } = await node.look()
     assert.equal(outcome.kind, 'ok')
@@ -318,7 +318,7 @@ describe('a machine in a cloud', () => {
     assert.equal(node.machine.routes.length, 3)
   })
 
-  it('gets its name from gce with the required header', async () => {
+  it('gets its name from GCE with the required header', async () => {
     const url = 'http://169.254.169.254/computeMetadata/v1/instance/hostname'
     const node = new Node({ settings: { cloudProvider: 'gce' }, metadata: { [url]: 'w1.c.project.internal' } })
     await node.look()
@@ -341,7 +341,7 @@ describe('a machine in a cloud', () => {
   }
   const written = (node: Node): unknown => JSON.parse(node.machine.files.get('C:\\etc\\kubernetes\\cloud-config') ?? '')
 
-  it('completes the configuration of azure without showing secrets in process arguments', async () => {
+  it('completes the Azure configuration without secrets in process arguments', async () => {
     const ran: string[] = []
     const node = azure(config, (_, args) => {
       ran.push(args.join(' '))
@@ -369,13 +369,13 @@ describe('a machine in a cloud', () => {
     assert.equal(node.machine.files.get('C:\\etc\\rancher\\azure-password'), undefined)
   })
 
-  it('keeps the given configuration if azure does not provide all values', async () => {
+  it('keeps the given Azure configuration if Azure does not provide all values', async () => {
     const node = azure(config, (_, args) => (args[0] === 'network' ? '{}' : ''))
     assert.equal((await node.look()).outcome.kind, 'ok')
     assert.deepEqual(written(node), config)
   })
 
-  it('fails if azure lacks required values or its tools are unavailable', async () => {
+  it('fails if Azure lacks required values or its tools are unavailable', async () => {
     const lacking = await azure({ aadClientId: 'id' }, () => '').look()
     assert.deepEqual(lacking.outcome, {
       kind: 'crash',

@@ -13,23 +13,23 @@ function lostAt(...looks: readonly (readonly [second: number, pid: number, isWel
   return undefined
 }
 
-describe('a living process', () => {
-  it('is lost after three failed health checks in a row over twenty seconds', () => {
+describe('health of a supervised process', () => {
+  it('fails after three failed checks in a row over twenty seconds', () => {
     assert.equal(lostAt([0, 1, true], [10, 1, false], [20, 1, false], [30, 1, false]), 30)
     assert.equal(lostAt([0, 1, true], [10, 1, false], [20, 1, true], [30, 1, false], [40, 1, false]), undefined)
   })
 
-  it('is not lost because of checks in quick succession', () => {
+  it('does not fail because of checks in quick succession', () => {
     assert.equal(lostAt([0, 1, true], [1, 1, false], [2, 1, false], [3, 1, false], [4, 1, false]), undefined)
   })
 
-  it('has a minute to start', () => {
+  it('does not fail in the first minute after the start', () => {
     const looks = [0, 10, 20, 30, 40, 50].map((second) => [second, 1, false] as const)
     assert.equal(lostAt(...looks), undefined)
     assert.equal(lostAt(...looks, [60, 1, false]), 60)
   })
 
-  it('does not inherit the failures of its predecessor', () => {
+  it('does not include failed checks of the previous process', () => {
     assert.equal(lostAt([0, 1, true], [10, 1, false], [20, 1, false], [30, 2, false], [40, 2, false]), undefined)
   })
 })

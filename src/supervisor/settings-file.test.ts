@@ -15,8 +15,8 @@ const GOOD = {
   nodeName: 'Node-1',
 }
 
-describe('settings file of a worker', () => {
-  it('uses defaults for omitted keys', () => {
+describe('settings file of a Windows worker', () => {
+  it('has defaults for omitted keys', () => {
     assert.deepEqual(readSettings({ ...GOOD, vni: 4096 }), {
       ...GOOD,
       cniMode: 'vxlan',
@@ -27,7 +27,7 @@ describe('settings file of a worker', () => {
     })
   })
 
-  it('reports all faults at once', () => {
+  it('causes one error with all faults', () => {
     const { nodeIp: _, ...rest } = GOOD
     assert.throws(() => readSettings({ ...rest, vni: '1', kubeletOption: [] }), {
       message: 'unknown key "kubeletOption"; "nodeIp" is missing; "vni" must be a whole number above 0',
@@ -37,13 +37,13 @@ describe('settings file of a worker', () => {
   })
 })
 
-describe('options', () => {
-  it('are split at semicolons, with or without quotes', () => {
+describe('flags in the settings file of a Windows worker', () => {
+  it('are separated by semicolons, with or without quotes', () => {
     assert.deepEqual(splitOptions('"--v=2"; --a=b;;"--c=x y"'), ['--v=2', '--a=b', '--c=x y'])
     assert.deepEqual(splitOptions(''), [])
   })
 
-  it('keep the first value of each flag', () => {
+  it('have their first value if they are repeated', () => {
     assert.deepEqual(mergeOptions(['--a=1'], ['--a=2', '--b'], ['--b=3', '--c=a=b']), ['--a=1', '--b', '--c=a=b'])
   })
 })

@@ -60,8 +60,8 @@ const namesOf = (machine: SimulatedWindows): string[] =>
     .sort()
 const ALL = [...NAMES].sort()
 
-describe('a supervised worker', () => {
-  it('starts, survives any deaths, and never runs a process twice', () =>
+describe("supervisor of a worker's processes", () => {
+  it('restarts processes after any exits, and never runs one twice', () =>
     supervised({}, async ({ clock, machine }) => {
       const random = createSeededRandom(17)
       await clock.advance(3 * MINUTE)
@@ -73,7 +73,7 @@ describe('a supervised worker', () => {
       assert.equal(machine.doubles, 0)
     }))
 
-  it('treats simultaneous deaths as one event, in any order', () =>
+  it('handles simultaneous exits as one event, in any order', () =>
     supervised({}, async ({ clock, machine, supervisor }) => {
       await clock.advance(3 * MINUTE)
       const before = machine.journal.length
@@ -120,7 +120,7 @@ describe('a supervised worker', () => {
       assert.deepEqual(namesOf(machine), ALL)
     }))
 
-  it('retries failures with growing delays, and requests at once', () =>
+  it('retries failed starts with backoff, and at once on request', () =>
     supervised({ livesMs: { kubelet: [1000] } }, async ({ clock, events, supervisor }) => {
       await clock.advance(30 * MINUTE)
       const looks = supervisor.status.looks
@@ -142,7 +142,7 @@ describe('a supervised worker', () => {
       assert.deepEqual(supervisor.status.starts, { kubelet: 1, flanneld: 1, 'kube-proxy': 2, ...NO_POLICIES })
     }))
 
-  it('finds the processes that a change affects', () => {
+  it('returns the processes that a change affects', () => {
     assert.deepEqual(changedProcesses(SETTINGS, { ...SETTINGS }), [])
     assert.deepEqual(changedProcesses(SETTINGS, { ...SETTINGS, kubeletOptions: ['--v=1'] }), ['kubelet'])
     assert.deepEqual(changedProcesses(SETTINGS, { ...SETTINGS, nodeIp: '10.1.2.4' }), [...NAMES])

@@ -46,7 +46,7 @@ const TWO = {
   'pids.max': 'max\n',
 }
 
-test('both cgroup versions yield the same values', () => {
+test('cAdvisor metrics are the same for both cgroup versions', () => {
   const same = {
     cpuUsage: 2.5,
     cpuUser: 1.5,
@@ -75,7 +75,7 @@ test('both cgroup versions yield the same values', () => {
   assert.deepEqual(figuresOf(1, from({})), {}, 'what is not there is not known')
 })
 
-test('disk I/O is reported by operation', () => {
+test('cAdvisor metrics report disk I/O by operation', () => {
   const one = deviceIoOf(
     1,
     from({
@@ -90,7 +90,7 @@ test('disk I/O is reported by operation', () => {
   assert.deepEqual([two?.bytes.get('Write'), two?.count.get('Read'), two?.major], [2, 3, '8'])
 })
 
-test('disks are the devices of mounted file systems, each once', () => {
+test('cAdvisor metrics list each device of a mounted file system once', () => {
   const mounts = 'proc /proc proc rw 0 0\n/dev/vda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/vda /var ext4 rw 0 0\n'
   assert.deepEqual(disksIn(mounts), [{ device: '/dev/vda', path: '/' }])
   const diskstats = '   8       0 vda 1 2 3 4 5 6 7 8 9 10 11 0 0\n'
@@ -105,7 +105,7 @@ test('disks are the devices of mounted file systems, each once', () => {
 
 const COUNTS = { rxPackets: 1, rxErrors: 0, rxDropped: 0, txBytes: 0, txPackets: 0, txErrors: 0, txDropped: 0 }
 
-test('values have cadvisor’s names and labels', () => {
+test('cAdvisor metrics have upstream’s names and labels', () => {
   const subject: Subject = {
     labels: labelsOf({
       id: '/kubepods/podu1/c1',
@@ -154,7 +154,7 @@ test('values have cadvisor’s names and labels', () => {
   assert.ok(!/cfs_|cpu_quota/.test(free), 'who is not limited is not throttled')
 })
 
-test('without cgroups the runtime’s stats are used', async () => {
+test('cAdvisor metrics use the stats of the runtime without cgroups', async () => {
   const pod = { metadata: { namespace: 'ns', name: 'p', uid: 'u1' }, spec: { containers: [{ name: 'c' }] }, status: {} }
   const view = {
     pod,

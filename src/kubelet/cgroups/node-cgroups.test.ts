@@ -108,7 +108,7 @@ async function start(
   return { events, error }
 }
 
-test('all pods together get node allocatable, and each QoS class the shares of its pods', async () => {
+test('the kubepods cgroup is limited to node allocatable, and each QoS cgroup has the CPU shares of its pods', async () => {
   const pods = [asking('a', '250m'), asking('b', '1'), podOf()]
   const enforced = 'Normal NodeAllocatableEnforced: Updated Node Allocatable limit across pods'
   await using one = await Tree.of(1)
@@ -132,14 +132,14 @@ test('all pods together get node allocatable, and each QoS class the shares of i
   assert.equal((await two.of('kubepods/burstable'))['cpu.weight'], '120')
 })
 
-test('without enforcement the limit of pods is the machine’s capacity', async () => {
+test('the kubepods cgroup is limited to the machine’s capacity if node allocatable is not enforced', async () => {
   await using tree = await Tree.of(1)
   await start(tree, { enforced: { enforceNodeAllocatable: ['none'] } })
   assert.equal((await tree.of('kubepods'))['memory.limit_in_bytes'], String(4 * 2 ** 30))
   assert.equal((await tree.of('kubepods'))['cpu.shares'], '2048')
 })
 
-test('system-reserved and kube-reserved limits apply to existing cgroups', async () => {
+test('the limits for system-reserved and kube-reserved apply to existing cgroups', async () => {
   for (const version of [1, 2] as const) {
     await using tree = await Tree.of(version)
     const enforceNodeAllocatable = ['pods', 'system-reserved', 'kube-reserved-compressible']
@@ -167,7 +167,7 @@ test('system-reserved and kube-reserved limits apply to existing cgroups', async
   }
 })
 
-test('a failed limit is retried after a minute', async () => {
+test('a failed write of a cgroup limit is retried after a minute', async () => {
   const clock = createVirtualClock()
   const events: string[] = []
   let isBusy = true
@@ -195,7 +195,7 @@ test('a failed limit is retried after a minute', async () => {
   stop.abort()
 })
 
-test('a new pod counts in the shares of its class, and starts even if that fails', async () => {
+test('a new pod adds to the CPU shares of its QoS cgroup, and starts even if that write fails', async () => {
   const calls: string[] = []
   const node = {
     start: async (): Promise<void> => undefined,
@@ -215,21 +215,25 @@ const isOne = await access(join(CGROUPS, 'memory', 'memory.limit_in_bytes'), con
   () => false,
 )
 
-test('all settings work with cgroup v1', { skip: isOne ? false : 'the cgroup version is 2' }, async () => {
-  const cgroupRoot = `/node-cgroups-${process.pid}`
-  const tree = cgroupTree(CGROUPS, 1)
-  const facts = { cgroupDriver: 'cgroupfs', cgroupRoot } as const
-  try {
-    await start(new Tree(CGROUPS, 1), { facts, enforced: {} }, [asking('a', '250m')])
-    const read = async (controller: string, path: string): Promise<string> =>
-      (await readFile(join(CGROUPS, controller, cgroupRoot, path), 'utf8')).trim()
-    assert.equal(await read('memory', 'kubepods/memory.limit_in_bytes'), String(2.5 * 2 ** 30))
-    assert.equal(await read('cpu', 'kubepods/cpu.shares'), '1536')
-    assert.equal(await read('pids', 'kubepods/pids.max'), '32000')
-    assert.equal(await read('cpu', 'kubepods/burstable/cpu.shares'), '256')
-    assert.equal(await read('cpu', 'kubepods/besteffort/cpu.shares'), '2')
-  } finally {
-    await tree.remove(cgroupRoot)
-  }
-  await assert.rejects(access(join(CGROUPS, 'memory', cgroupRoot)))
-})
+test(
+  'node cgroups have the same settings with cgroup v1',
+  { skip: isOne ? false : 'the cgroup version is 2' },
+  async () => {
+    const cgroupRoot = `/node-cgroups-${process.pid}`
+    const tree = cgroupTree(CGROUPS, 1)
+    const facts = { cgroupDriver: 'cgroupfs', cgroupRoot } as const
+    try {
+      await start(new Tree(CGROUPS, 1), { facts, enforced: {} }, [asking('a', '250m')])
+      const read = async (controller: string, path: string): Promise<string> =>
+        (await readFile(join(CGROUPS, controller, cgroupRoot, path), 'utf8')).trim()
+      assert.equal(await read('memory', 'kubepods/memory.limit_in_bytes'), String(2.5 * 2 ** 30))
+      assert.equal(await read('cpu', 'kubepods/cpu.shares'), '1536')
+      assert.equal(await read('pids', 'kubepods/pids.max'), '32000')
+      assert.equal(await read('cpu', 'kubepods/burstable/cpu.shares'), '256')
+      assert.equal(await read('cpu', 'kubepods/besteffort/cpu.shares'), '2')
+    } finally {
+      await tree.remove(cgroupRoot)
+    }
+    await assert.rejects(access(join(CGROUPS, 'memory', cgroupRoot)))
+  },
+)

@@ -20,7 +20,7 @@ const sized = (...all: Container['resources'][]): Pod => ({
 const values = (pod: Pod, version: 1 | 2): string[] =>
   filesOf(pod, version).map(({ name, value }) => `${name}=${value}`)
 
-test('a pod has a limit if all its containers have one', () => {
+test('a pod cgroup has a limit if all containers of the pod have one', () => {
   const limits = { cpu: '50m', memory: '16Mi' }
   assert.deepEqual(values(sized({ limits, requests: limits }), 1), [
     'cpu.shares=51',
@@ -58,7 +58,7 @@ async function withTree(work: (root: string, seed: (path: string) => Promise<voi
   }
 }
 
-test('with cgroup v1 the limit of a pod grows before those of its containers, in each hierarchy', async () => {
+test('with cgroup v1 a resize raises the limit of the pod before those of its containers', async () => {
   await withTree(async (root, seed) => {
     const facts = { cgroupDriver: 'cgroupfs', cgroupRoot: '/mine' } as const
     const cgroups = createPodCgroups({ tree: cgroupTree(root, 1), facts, clock: realClock })
@@ -82,7 +82,7 @@ test('with cgroup v1 the limit of a pod grows before those of its containers, in
   })
 })
 
-test('cgroups of removed pods disappear, and those of others stay', async () => {
+test('cgroups of removed pods are deleted, and cgroups of other programs stay', async () => {
   await withTree(async (root) => {
     const facts = { cgroupDriver: 'cgroupfs' } as const
     const cgroups = createPodCgroups({ tree: cgroupTree(root, 1), facts, clock: realClock })
@@ -97,7 +97,7 @@ test('cgroups of removed pods disappear, and those of others stay', async () => 
   })
 })
 
-test('a pod’s cgroup exists before its sandbox and is removed with it; without it the pod does not start', async () => {
+test('a pod cgroup is created before the sandbox and removed after it; if that fails, the pod does not start', async () => {
   const calls: string[] = []
   let isBroken = true
   const cgroups = {
@@ -122,7 +122,7 @@ test('a pod’s cgroup exists before its sandbox and is removed with it; without
   await workers.stop()
 })
 
-test('CPU quotas of pods use the configured CFS period, or are off', () => {
+test('pod cgroups have CPU quotas for the configured CFS period, or none if CFS quotas are off', () => {
   const limits = { cpu: '500m' }
   const pod = sized({ limits, requests: limits })
   const cpu = (version: 1 | 2, cfsPeriodUs: number): string[] =>

@@ -47,7 +47,7 @@ async function standIn(t: TestContext): Promise<{ readonly root: string; calls: 
   return { root, calls, manager }
 }
 
-test('slices are started from the top, and limits are set in systemd and in files', async (t) => {
+test('systemd slices are started from parent to child, and limits are set in systemd and in cgroup files', async (t) => {
   const { root, calls, manager } = await standIn(t)
   const cgroups = createPodCgroups({ tree: slices(cgroupTree(root, 2), manager), facts: FACTS, clock: realClock })
   await cgroups.ensure(limited('250m', '16Mi'), false)
@@ -64,7 +64,7 @@ test('slices are started from the top, and limits are set in systemd and in file
   assert.deepEqual(calls.splice(0), [`set ${UNIT} CPUQuotaPerSecUSec=500000 CPUQuotaPeriodUSec=100000`])
 })
 
-test('a slice is stopped only when it is empty', async (t) => {
+test('a systemd slice is stopped only when it is empty', async (t) => {
   const { root, calls, manager } = await standIn(t)
   const cgroups = createPodCgroups({ tree: slices(cgroupTree(root, 2), manager), facts: FACTS, clock: realClock })
   await mkdir(join(root, PARENT, UNIT, 'cri-containerd-a.scope'), { recursive: true })
@@ -80,7 +80,7 @@ test('a slice is stopped only when it is empty', async (t) => {
   assert.deepEqual(calls, [`stop ${UNIT}`])
 })
 
-test('systemd’s property names depend on the cgroup version', () => {
+test('property names of systemd slices depend on the cgroup version', () => {
   const properties = (pod: Pod, version: 1 | 2): string[] =>
     filesOf(pod, version, { pidsLimit: 100 }).flatMap(({ properties: all }) =>
       all.map(([name, value]) => `${name}=${value}`),

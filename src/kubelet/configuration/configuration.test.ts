@@ -22,13 +22,13 @@ describe('KubeletConfiguration', () => {
     assert.equal(config.kubeAPIQPS, 0)
   })
 
-  it('derives the report interval from the update interval, and parallel pulls from their number', () => {
+  it('derives nodeStatusReportFrequency from its update frequency, and parallel pulls from maxParallelImagePulls', () => {
     assert.equal(withDefaults({}).nodeStatusReportFrequency, '5m0s')
     assert.equal(withDefaults({ nodeStatusUpdateFrequency: '20s' }).nodeStatusReportFrequency, '20s')
     assert.equal(withDefaults({ maxParallelImagePulls: 3 }).serializeImagePulls, false)
   })
 
-  it('authenticates and authorizes callers, and has no read-only port, unless a field or flag changes that', () => {
+  it('requires authentication and has no read-only port, unless a field or flag changes that', () => {
     const { authentication, authorization, readOnlyPort } = withDefaults({})
     assert.deepEqual(
       [authentication.anonymous.enabled, authentication.webhook.enabled, authorization.mode, readOnlyPort],
@@ -49,14 +49,14 @@ describe('KubeletConfiguration', () => {
     assert.deepEqual([authentication.webhook.enabled, authentication.webhook.cacheTTL], [true, '2m0s'])
   })
 
-  it('merges drop-ins by field, replaces lists, and removes fields with null', () => {
+  it('merges drop-in files by field, replaces lists, and removes fields with null', () => {
     const base = load('clusterDNS: [10.0.0.1, 10.0.0.2]\nsystemReserved: {cpu: 100m}\nmaxPods: 50')
     const source = `${HEAD}clusterDNS: [10.0.0.3]\nsystemReserved: {memory: 1Gi}\nmaxPods: null\n`
     const { clusterDNS, systemReserved, maxPods } = mergeDropIns(base, [{ path: '/d/1.conf', source }])
     assert.deepEqual([clusterDNS, systemReserved, maxPods], [['10.0.0.3'], { cpu: '100m', memory: '1Gi' }, 110])
   })
 
-  it('prints fields in order and omits empty ones', () => {
+  it("prints fields in upstream's order and omits empty ones", () => {
     const shown = JSON.stringify(shownConfiguration(load('clusterDomain: cluster.local')))
     assert.ok(
       shown.startsWith(
@@ -69,7 +69,7 @@ describe('KubeletConfiguration', () => {
   })
 })
 
-describe('each field of KubeletConfiguration', () => {
+describe('a field of KubeletConfiguration', () => {
   const folder = new URL('..', import.meta.url).pathname
   const elsewhere = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.ts') && !file.includes('.test.') && !file.startsWith('configuration/'),
@@ -95,7 +95,7 @@ describe('each field of KubeletConfiguration', () => {
     'failCgroupV1',
   ])
 
-  it('is used, or its table row marks it as unsupported or without effect', () => {
+  it('is used in the sources, or its table row marks it as unsupported or without effect', () => {
     const ignored = [...CONFIGURATION.schema.fields.keys()].filter(
       (field) => !HERE.has(field) && !reasons.has(field) && !new RegExp(`\\b${field}\\b`).test(text),
     )
@@ -103,8 +103,8 @@ describe('each field of KubeletConfiguration', () => {
   })
 })
 
-describe('parseCpuSet', () => {
-  it("parses Linux' format, and returns Go's errors", () => {
+describe('parseCpuSet()', () => {
+  it("parses Linux' format of CPU lists, and returns Go's errors", () => {
     assert.deepEqual([...(parseCpuSet('0-2,8') as Set<number>)], [0, 1, 2, 8])
     assert.equal(parseCpuSet('a'), 'strconv.Atoi: parsing "a": invalid syntax')
     assert.equal(parseCpuSet('3-1'), 'invalid range "3-1" (3 > 1)')

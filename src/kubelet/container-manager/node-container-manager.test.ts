@@ -69,7 +69,7 @@ const podOf = (uid: string, ...containers: Container[]): Pod => ({
   status: {},
 })
 
-test('CPUs and memory of a container come from the same NUMA node, or the pod is rejected', () =>
+test('the topology manager takes CPUs and memory of a container from the same NUMA node, or rejects the pod', () =>
   withNode('single-numa-node', async (containerManager, memory) => {
     assert.equal(await containerManager.admit(podOf('u1', containerOf('c', '3', '2Gi'))), undefined)
     assert.equal(memory.nodesOf('u1', 'c'), '0')
@@ -83,7 +83,7 @@ test('CPUs and memory of a container come from the same NUMA node, or the pod is
     assert.deepEqual(containerManager.uids(), ['u1', 'u2'], 'who is refused holds nothing')
   }))
 
-test('a pod without available memory is rejected with UnexpectedAdmissionError', () =>
+test('the memory manager rejects a pod without available memory with UnexpectedAdmissionError', () =>
   withNode('none', async (containerManager) => {
     const why = '[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available'
     assert.deepEqual(await containerManager.admit(podOf('u1', containerOf('c', '1', '30Gi'))), {
@@ -93,7 +93,7 @@ test('a pod without available memory is rejected with UnexpectedAdmissionError',
     assert.deepEqual(containerManager.uids(), [], 'the processors that it had by then are free')
   }))
 
-test('exclusive resources have no CPU quota and cannot be resized', () =>
+test('containers with exclusive CPUs have no CPU quota and cannot be resized', () =>
   withNode('none', async (containerManager) => {
     const pod = podOf('u1', containerOf('own', '2', '1Gi'), containerOf('shared', '500m', '1Gi'))
     await containerManager.admit(pod)
@@ -117,7 +117,7 @@ test('exclusive resources have no CPU quota and cannot be resized', () =>
     assert.equal(containerManager.refuseResize(burstable, podOf('u2', { name: 'c', resources: {} })), undefined)
   }))
 
-test('the CPU quota stays if DisableCPUQuotaWithExclusiveCPUs is off', () =>
+test('containers with exclusive CPUs keep their CPU quota if DisableCPUQuotaWithExclusiveCPUs is off', () =>
   withNode(
     'none',
     async (containerManager) => {
@@ -127,7 +127,7 @@ test('the CPU quota stays if DisableCPUQuotaWithExclusiveCPUs is off', () =>
     { keepsCpuQuota: true },
   ))
 
-test('podAsOne adds up containers and sidecars, or takes the peak of the init containers', () => {
+test('podAsOne() adds up containers and sidecars, or takes the peak of the init containers', () => {
   const pod = podOf('u1', containerOf('a', '1', '1Gi'), containerOf('b', '1', '2Gi'))
   const initContainers = [containerOf('init', '1', '5Gi')]
   const whole = podAsOne({ ...pod, spec: { ...pod.spec, initContainers } })

@@ -28,7 +28,7 @@ const POD = {
   status: {},
 } as unknown as Pod
 
-test('matchesImage compares host parts, port and path', () => {
+test('matchesImage() compares host parts, port and path of an image with a pattern', () => {
   const table: readonly (readonly [pattern: string, image: string, fits: boolean])[] = [
     ['registry.io', 'registry.io/a/b:1', true],
     ['*.registry.io', 'eu.registry.io/a', true],
@@ -50,7 +50,7 @@ const fileOf = (providers: unknown): { path: string; source: string } => ({
 })
 const CONFIG = { name: 'asker', matchImages: ['*.io'], defaultCacheDuration: '10m', apiVersion: V1 }
 
-test('readProviders reads the configuration, and rejects errors with upstream’s texts', () => {
+test('the configuration of credential providers is parsed, or rejected with upstream’s texts', () => {
   const [read] = readProviders([fileOf([CONFIG])], true)
   assert.equal(read?.name, 'asker')
   const complaints: readonly (readonly [unknown, RegExp])[] = [
@@ -108,7 +108,7 @@ function providerBed(
   return { provider, requests, clock, errors }
 }
 
-test('responses are cached per image, registry or globally, for the returned duration', async () => {
+test('responses of a credential provider are cached per image, registry or globally, for the returned duration', async () => {
   const table: readonly (readonly [cacheKeyType: string, calls: number])[] = [
     ['Image', 3],
     ['Registry', 2],
@@ -130,20 +130,20 @@ test('responses are cached per image, registry or globally, for the returned dur
   assert.equal(requests.length, 2)
 })
 
-test('a plugin that fails or returns an invalid response yields no credentials', async () => {
+test('a credential provider that fails or returns an invalid response yields no credentials', async () => {
   const failing = providerBed(new Error('no'))
   assert.deepEqual(await failing.provider.credentialsFor(POD, 'a.io/x'), [])
   assert.ok(failing.errors())
   assert.deepEqual(await providerBed({ cacheKeyType: 'Moon' }).provider.credentialsFor(POD, 'a.io/x'), [])
 })
 
-test('concurrent requests for the same image share one call', async () => {
+test('concurrent requests for the same image cause one call of a credential provider', async () => {
   const { provider, requests } = providerBed({ cacheDuration: '0s' })
   await Promise.all([1, 2, 3].map(() => provider.credentialsFor(POD, 'a.io/x')))
   assert.equal(requests.length, 1)
 })
 
-test('a plugin with tokenAttributes gets a service account token and annotations', async () => {
+test('a credential provider with tokenAttributes gets a service account token and annotations', async () => {
   const tokenAttributes = {
     serviceAccountTokenAudience: 'aud',
     cacheType: 'ServiceAccount',
@@ -170,7 +170,7 @@ test('a plugin with tokenAttributes gets a service account token and annotations
   assert.equal((await byToken.provider.credentialsFor(POD, 'a.io/x')).length, 1)
 })
 
-test('a plugin runs with its arguments and environment, and reads its request from stdin', async (t) => {
+test('a credential provider runs with its arguments and environment, and reads its request from stdin', async (t) => {
   const binDir = await mkdtemp(join(tmpdir(), 'credentials-'))
   t.after(() => rm(binDir, { recursive: true }))
   const answer = `{"kind":"CredentialProviderResponse","apiVersion":"${V1}","cacheKeyType":"Image","auth":{"a.io":{"username":"'$1'","password":"'$WORD'"}}}`

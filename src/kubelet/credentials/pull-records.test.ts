@@ -46,7 +46,7 @@ async function withFolder(work: (bed: Bed) => Promise<void>): Promise<void> {
   }
 }
 
-test('an image pulled with a Secret needs it, and a preloaded image does not', async () => {
+test('pods need the credentials of an image pulled with a Secret, but none for a preloaded image', async () => {
   await withFolder(async ({ open, folder }) => {
     const records = await open()
     assert.equal(await records.mustPull(IMAGE, REF, never), false, 'brought by others')
@@ -65,7 +65,7 @@ test('an image pulled with a Secret needs it, and a preloaded image does not', a
   })
 })
 
-test('an equal credential and a changed Secret both match, and are recorded', async () => {
+test('an image pull record accepts an equal credential and a changed Secret, and records them', async () => {
   await withFolder(async ({ open, folder }) => {
     const records = await open()
     await records.intend(IMAGE)
@@ -93,7 +93,7 @@ test('an equal credential and a changed Secret both match, and are recorded', as
   })
 })
 
-test('an anonymously pulled image stays accessible to all pods', () => {
+test('pods need no credentials for an image that was pulled anonymously', () => {
   const all = { nodePodsAccessible: true }
   const { secret: one } = secret('a', 'right')
   assert.ok(one)
@@ -106,7 +106,7 @@ test('an anonymously pulled image stays accessible to all pods', () => {
   })
 })
 
-test('after a restart during a pull the image counts as pulled, with unknown credentials', async () => {
+test('after a restart of the kubelet during a pull, the image counts as pulled with unknown credentials', async () => {
   await withFolder(async ({ open, folder }) => {
     await (await open()).intend('nginx')
     await (await open()).intend('gone')
@@ -122,7 +122,7 @@ test('after a restart during a pull the image counts as pulled, with unknown cre
   })
 })
 
-test('an intent is removed when the last of two pulls ends, whatever the result', async () => {
+test('a pull intent is removed when the last of two concurrent pulls ends, whatever the result', async () => {
   await withFolder(async ({ open, folder }) => {
     const records = await open()
     await Promise.all([records.intend(IMAGE), records.intend(IMAGE)])
@@ -134,7 +134,7 @@ test('an intent is removed when the last of two pulls ends, whatever the result'
   })
 })
 
-test('the verification policy selects the images to verify', () => {
+test('imagePullCredentialsVerificationPolicy selects the images whose credentials are verified', () => {
   const allowed = ['registry.example/free/*', 'registry.example/app']
   const by = (policy: Verification['policy'], image: string, isPulled: boolean): boolean =>
     isVerified({ policy, allowed }, image, isPulled)

@@ -34,7 +34,7 @@ const ASK: DeviceRequest & { who: string } = {
   taken: new Set(),
 }
 
-test('the allocation prefers reusable devices, and excludes allocated ones', () => {
+test('the device allocation prefers reusable devices, and excludes allocated ones', () => {
   assert.deepEqual(candidatesOf(ASK), { chosen: [], needed: 2, available: ['a', 'b', 'c'] })
   const again = candidatesOf({ ...ASK, reusable: new Set(['c']), taken: new Set(['a', 'c']) })
   assert.deepEqual(again, { chosen: ['c'], needed: 1, available: ['b'] })
@@ -55,7 +55,7 @@ test('rejected device requests have upstream’s messages', () => {
   for (const [change, message] of cases) assert.throws(() => candidatesOf({ ...ASK, ...change }), { message })
 })
 
-test('the allocation prefers devices on the requested NUMA nodes', () => {
+test('the device allocation prefers devices on the requested NUMA nodes', () => {
   const nodes: Record<string, number[]> = { a: [1], b: [0], c: [], d: [0, 1] }
   const at = (id: string): number[] => nodes[id] ?? []
   assert.deepEqual(byNearness(['a', 'b', 'c', 'd'], at, [0]), { near: ['b', 'd'], others: ['a', 'c'] })

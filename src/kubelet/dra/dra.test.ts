@@ -26,7 +26,7 @@ function claimState(devices: readonly { requests: string[]; cdi: string }[]): Cl
   }
 }
 
-test('the checkpoint of prepared claims survives a round trip, and a corrupt file has no claims', () => {
+test('the checkpoint of prepared ResourceClaims survives a round trip, and a corrupt file counts as empty', () => {
   const claims = [claimState([{ requests: ['gpu'], cdi: 'd/gpu=0' }])]
   const text = CLAIM_STATES.print(claims)
   assert.deepEqual(CLAIM_STATES.parse(text), claims)
@@ -42,7 +42,7 @@ function podWith(claims: NonNullable<Pod['spec']['resourceClaims']>, status: Par
   }
 }
 
-test('claims from templates are found by their names in the pod’s status', () => {
+test('ResourceClaims from templates are found by their names in the pod’s status', () => {
   const claims = [
     { name: 'own', resourceClaimName: 'claim' },
     { name: 'made', resourceClaimTemplateName: 't' },
@@ -54,7 +54,7 @@ test('claims from templates are found by their names in the pod’s status', () 
   assert.deepEqual([...claimNamesOf(unneeded).values()], ['claim'])
 })
 
-test('a container gets the devices of its requests', () => {
+test('a container gets the CDI devices of its resource claim requests', () => {
   const pod = podWith([{ name: 'own', resourceClaimName: 'claim' }])
   const claims = new Map([
     [

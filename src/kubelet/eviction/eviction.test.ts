@@ -53,7 +53,7 @@ function useOf(name: string, { priority = 0, asks, uses = 0, disk = 0 }: PodUsag
 
 const namesOf = (uses: readonly PodUse[]): (string | undefined)[] => uses.map(({ pod }) => pod.metadata.name)
 
-test('parseThresholds accepts and rejects values as upstream does', () => {
+test('parseThresholds() accepts and rejects eviction thresholds as upstream does', () => {
   const [first] = parseThresholds({})
   assert.equal(first?.signal, 'memory.available')
   assert.equal(parseThresholds({}).length, 5)
@@ -69,7 +69,7 @@ test('parseThresholds accepts and rejects values as upstream does', () => {
   assert.throws(() => parseThresholds(soft), /grace period must be specified for the soft eviction threshold/)
 })
 
-test('a soft threshold waits for its grace period, conditions persist, and minimum reclaim applies', () => {
+test('eviction respects the grace period of a soft threshold, the transition period of conditions and minimum reclaim', () => {
   const thresholds = parseThresholds({
     evictionHard: {},
     evictionSoft: { 'memory.available': '1Gi' },
@@ -91,7 +91,7 @@ test('a soft threshold waits for its grace period, conditions persist, and minim
   assert.deepEqual(at(350, 2 * GI), [0, []])
 })
 
-test('pods above their requests rank first, then low priorities, then large excess', () => {
+test('eviction ranks pods above their requests first, then low priorities, then large excess', () => {
   const uses = [
     useOf('modest', { asks: '2Gi', uses: GI }),
     useOf('greedy', { asks: '1Gi', uses: 3 * GI }),
@@ -133,7 +133,7 @@ test('the message of an evicted pod equals upstream’s', () => {
   })
 })
 
-test('local storage limits apply to volumes, pods and containers', () => {
+test('eviction checks local storage limits of volumes, pods and containers', () => {
   const limits = { 'ephemeral-storage': '1Mi' }
   const volumes = [{ name: 'e', emptyDir: { sizeLimit: '1Mi' } }]
   const of = (
@@ -190,7 +190,7 @@ function watch({ clock, workers }: Bed, options: Partial<EvictionOptions>): Watc
   return { state, nodeEvents, calls, stop }
 }
 
-test('under memory pressure one pod is evicted with a message, and the condition ends after five minutes', async () => {
+test('memory pressure causes the eviction of one pod, and the condition ends after five minutes', async () => {
   const bed = bedOf()
   const { clock, workers, patches, events } = bed
   const pods = ['a', 'b'].map((name) => podOf({ containers: [containerOf('c')] }, { name, uid: name }))
@@ -222,7 +222,7 @@ test('under memory pressure one pod is evicted with a message, and the condition
   await workers.stop()
 })
 
-test('the kubelet removes unused containers and images from a full disk before it evicts a pod', async () => {
+test('the eviction manager removes unused containers and images from a full disk before it evicts a pod', async () => {
   const bed = bedOf()
   let available = 5 * GI
   const free = async (): Promise<void> => void (available = 50 * GI)
@@ -237,7 +237,7 @@ test('the kubelet removes unused containers and images from a full disk before i
   await bed.workers.stop()
 })
 
-test('a pod that exceeds its volume limit is evicted without a node event', async () => {
+test('eviction of a pod that exceeds its volume limit causes no node event', async () => {
   const bed = bedOf()
   const { clock, workers, events } = bed
   const volumes = [{ name: 'e', emptyDir: { sizeLimit: '1Mi' } }]
@@ -262,7 +262,7 @@ test('a pod that exceeds its volume limit is evicted without a node event', asyn
   await workers.stop()
 })
 
-test('critical pods are not evicted', async () => {
+test('eviction spares critical pods', async () => {
   const bed = bedOf()
   const { clock, workers } = bed
   workers.updatePod({ type: 'ADDED', object: podOf({ priority: 2_000_000_000 }) })
@@ -276,7 +276,7 @@ test('critical pods are not evicted', async () => {
   await workers.stop()
 })
 
-test('memory, task and disk usage are read from the kernel as in upstream', async () => {
+test('eviction signals for memory, processes and disks are read from the kernel as in upstream', async () => {
   const text = 'MemTotal:       1000 kB\nMemFree:         100 kB\nInactive(file):   50 kB\n'
   assert.deepEqual(memoryOf(text), { capacityBytes: 1_024_000, availableBytes: 153_600 })
   assert.equal(tasksOf('0.00 0.01 0.05 1/230 4242\n'), 230)

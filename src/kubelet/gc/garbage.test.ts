@@ -47,7 +47,7 @@ test('garbage collection keeps the newest dead instance of each container, and n
   assert.deepEqual(deadContainers(runtimeState(all), few, 600_000), ['a1', 'b1', 'a2'])
 })
 
-test('a container about to start is neither removed nor counted', () => {
+test('garbage collection ignores a container that is about to start', () => {
   const all = [one('a1', 'exited', 1), one('a2', 'created', 599)]
   assert.deepEqual(deadContainers(runtimeState(all), GARBAGE_POLICY, 600_000), [])
 })
@@ -69,7 +69,7 @@ test('garbage collection keeps the newest sandbox of a pod, ready ones, and thos
 const imageOf = (id: string, size: number, more: Partial<Image> = {}): Image =>
   ({ id, size, repoTags: [`${id}:1`], repoDigests: [], pinned: false, ...more }) as unknown as Image
 
-test('unused images are removed, longest unused first; pinned images and the pause image stay', () => {
+test('image garbage collection removes the longest unused images first, and keeps pinned images and the pause image', () => {
   const use = new ImageUse()
   const images = [
     imageOf('a', 10),
@@ -109,7 +109,7 @@ test('image garbage collection starts above 85 percent disk usage, and frees spa
   assert.deepEqual([100, 2048, 264_212_084 * 1024].map(sizeText), ['100 B', '2.0 KiB', '252.0 GiB'])
 })
 
-test('image garbage collection frees a full disk, and records an event if that is not enough', async () => {
+test('image garbage collection frees space on a full disk, and records an event if that is not enough', async () => {
   const events: string[] = []
   const free = { bytes: 100e6 }
   const imageDisk = async (): Promise<Parameters<typeof excessOf>[0]> => ({
@@ -160,7 +160,7 @@ test('directories of a removed pod are deleted within a minute, and those of exi
   await workers.stop()
 })
 
-test('log links have limited names, and dangling links are found', async () => {
+test('links to container logs have names of limited length, and dangling links are found', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'logs-'))
   try {
     const [pods, links] = [join(dir, 'pods'), join(dir, 'containers')]

@@ -21,7 +21,7 @@ async function kernelWith(t: TestContext, settings: Readonly<Record<string, stri
   return folder
 }
 
-test('wrong kernel parameters are corrected, and parameters that the kernel lacks are ignored', async (t) => {
+test('the kubelet corrects wrong kernel parameters, and ignores parameters that the kernel lacks', async (t) => {
   const folder = await kernelWith(t, { 'vm/overcommit_memory': '0', 'vm/panic_on_oom': '0', 'kernel/panic': '0' })
   await applyKernelSettings({ folder, log, protects: false })
   const read = (name: string): Promise<string> => readFile(join(folder, name), 'utf8')
@@ -32,7 +32,7 @@ test('wrong kernel parameters are corrected, and parameters that the kernel lack
   ])
 })
 
-test('with protectKernelDefaults all wrong kernel parameters are reported, and none is changed', async (t) => {
+test('the kubelet reports all wrong kernel parameters with protectKernelDefaults, and changes none', async (t) => {
   const folder = await kernelWith(t, { 'vm/overcommit_memory': '0', 'vm/panic_on_oom': '0', 'kernel/panic': '0' })
   const first = 'invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0'
   const second = 'invalid kernel flag: kernel/panic, expected value: 10, actual value: 0'
@@ -44,7 +44,7 @@ test('with protectKernelDefaults all wrong kernel parameters are reported, and n
   await applyKernelSettings({ folder, log, protects: true })
 })
 
-test('a failed write of a kernel parameter throws, unless the caller tolerates failures', async (t) => {
+test('a failed write of a kernel parameter throws, unless the caller ignores failures', async (t) => {
   const folder = await kernelWith(t, { 'kernel/panic': '0' })
   // A path that even root cannot write.
   await rm(join(folder, 'kernel/panic'))

@@ -9,7 +9,7 @@ const FS: FsUse = { availableBytes: 1, capacityBytes: 4, usedBytes: 3, inodesFre
 const ETH0 = { name: 'eth0', rxBytes: 1, rxErrors: 0, txBytes: 2, txErrors: 0 }
 const TIME = '1970-01-01T00:00:01Z'
 
-test('the summary contains file systems, networks, processes and volumes under upstream’s names', () => {
+test('/stats/summary contains file systems, networks, processes and volumes under upstream’s names', () => {
   const node: MeasuredNode = {
     name: 'n',
     all: { ...MEASURE, swap: { usageBytes: 1, availableBytes: 2 } },
@@ -51,14 +51,14 @@ test('the summary contains file systems, networks, processes and volumes under u
   assert.deepEqual(container?.['logs'], fs)
 })
 
-test('the usage of a pod is the sum of its containers', () => {
+test('/stats/summary has the sum of the containers as the usage of a pod', () => {
   const memory = { usageBytes: 5, rssBytes: 1, pageFaults: 2, majorPageFaults: 0, availableBytes: 9 }
   const sum = sumOfMeasures([MEASURE, { ...MEASURE, startedMs: -1, memory }])
   const { availableBytes: _, ...known } = memory
   assert.deepEqual(sum, { startedMs: -1, cpuNanoCores: 2, cpuNanoSeconds: 4, memoryBytes: 6, memory: known })
 })
 
-test('network interfaces are read from /proc/net/dev', () => {
+test('statistics of network interfaces are parsed from /proc/net/dev', () => {
   const text = [
     'Inter-|   Receive                                                |  Transmit',
     ' face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed',

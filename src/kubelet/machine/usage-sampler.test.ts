@@ -8,7 +8,7 @@ import type { PodOfNode } from '../pod/pod-of-node.ts'
 import { LABELS } from '../pod/sandbox-config.ts'
 import { busyNanoSeconds, UsageSampler, usedBytes, WINDOW_MS } from './usage-sampler.ts'
 
-test('CPU usage covers the last seconds, however often it is measured', async () => {
+test('CPU usage is the average of the last seconds, however often it is measured', async () => {
   const clock = createVirtualClock()
   const startMs = clock.elapsed()
   // Always half a CPU.
@@ -35,7 +35,7 @@ test('CPU usage covers the last seconds, however often it is measured', async ()
   }
 })
 
-test('the first measurement of CPU usage covers the time since the start', async () => {
+test('the first sample of CPU usage covers the time since the start', async () => {
   const clock = createVirtualClock()
   const startedMs = clock.now()
   await clock.advance(4000)
@@ -51,7 +51,7 @@ test('the first measurement of CPU usage covers the time since the start', async
   assert.equal((await sampler.measure()).pods[0]?.all.cpuNanoCores, 250_000_000)
 })
 
-test('CPU counters are parsed from the kernel’s format', () => {
+test('CPU usage counters are parsed from the kernel’s format', () => {
   assert.equal(busyNanoSeconds('cpu  1 2 3 400 50 6 7 8 0 0\ncpu0 1\n'), 19 * 1e7)
   assert.equal(usedBytes('MemTotal:  100 kB\nMemFree: 1 kB\nMemAvailable:   40 kB\n'), 60 * 1024)
 })

@@ -20,7 +20,7 @@ function shows(page: string, lines: readonly string[]): void {
   for (const line of lines) assert.ok(all.includes(line), `${line}\n${page}`)
 }
 
-test('pod start durations count from the first sight of the pod until it runs', async () => {
+test('kubelet metrics measure pod start durations from the first sight of the pod until it runs', async () => {
   const meters = createKubeletMeters()
   const { clock, workers } = bedOf({}, { meters })
   workers.updatePod({ type: 'ADDED', object: podOf() })
@@ -40,7 +40,7 @@ test('pod start durations count from the first sight of the pod until it runs', 
   await workers.stop()
 })
 
-test('rejected pods are counted by reason', async () => {
+test('kubelet metrics count rejected pods by reason', async () => {
   const meters = createKubeletMeters()
   const { clock, workers } = bedOf({}, { meters })
   const resources = { requests: { cpu: '500' } }
@@ -51,7 +51,7 @@ test('rejected pods are counted by reason', async () => {
   await workers.stop()
 })
 
-test('probes are counted while the container exists', () => {
+test('kubelet metrics count probes while the container exists', () => {
   const counts = new ProbeCounts()
   const pod = podOf()
   counts.count(pod, 'c', 'Liveness', { result: 'successful', seconds: 0.5 })
@@ -66,7 +66,7 @@ test('probes are counted while the container exists', () => {
   assert.equal(counts.registry.render(), '')
 })
 
-test('requests are counted by a bounded set of path classes', async () => {
+test('kubelet metrics count HTTP requests by a bounded set of paths', async () => {
   assert.equal(pathClass('/metrics/cadvisor?x=1'), 'metrics/cadvisor')
   assert.equal(pathClass('/containerLogs/ns/pod/c'), 'containerLogs')
   assert.equal(pathClass('/anything/else'), 'other')
@@ -88,7 +88,7 @@ test('requests are counted by a bounded set of path classes', async () => {
   ])
 })
 
-test('startup durations are recorded only for a newly registered node', async () => {
+test('kubelet metrics contain startup durations only for a newly registered node', async () => {
   const clock = createVirtualClock()
   const meters = createKubeletMeters()
   for (const isNew of [false, true]) {
@@ -111,7 +111,7 @@ test('startup durations are recorded only for a newly registered node', async ()
   ])
 })
 
-test('certificates report their remaining lifetime and their rotations', () => {
+test('kubelet metrics contain the remaining lifetime of certificates and their rotations', () => {
   const clock = createVirtualClock()
   const registry = createRegistry()
   const leaf = { notBeforeMs: clock.now() - 7000, notAfterMs: clock.now() + 60_500 } as Certificate
@@ -130,7 +130,7 @@ test('certificates report their remaining lifetime and their rotations', () => {
   ])
 })
 
-test('volumes of claims report their usage once per claim', () => {
+test('kubelet metrics contain the usage of each PersistentVolumeClaim once', () => {
   const meters = createKubeletMeters()
   const use = { availableBytes: 1, capacityBytes: 3, usedBytes: 2, inodesFree: 4, inodes: 9, inodesUsed: 5, name: 'v' }
   const claimed = { ...use, claim: { name: 'c', namespace: 'n' }, isAbnormal: false }

@@ -32,7 +32,7 @@ const VIEW: PodOfNode = {
   ]) as unknown as PodOfNode['containers'],
 }
 
-test('runtime operations are counted by name, with their failures', async () => {
+test('kubelet metrics count runtime operations and their failures by name', async () => {
   const clock = createVirtualClock()
   const meters = createKubeletMeters()
   const runtime = {

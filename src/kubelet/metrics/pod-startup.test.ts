@@ -24,7 +24,7 @@ const RUNNING: Pod['status'] = {
 const sumOf = ({ registry }: KubeletMeters, name: string): string | undefined =>
   new RegExp(`^${name}_sum (.*)$`, 'm').exec(registry.render())?.[1]
 
-test('the pod start duration excludes overlapping image pulls only once', () => {
+test('the pod start duration subtracts overlapping image pulls only once', () => {
   assert.equal(spannedMs([]), 0)
   assert.equal(
     spannedMs([
@@ -36,7 +36,7 @@ test('the pod start duration excludes overlapping image pulls only once', () => 
   )
 })
 
-test('a pod has started when the API server reports it; pulls and init containers are excluded', () => {
+test('the pod start duration ends when the API server reports the start, without image pulls and init containers', () => {
   const meters = createKubeletMeters()
   const startup = new PodStartup(meters, podOf({ phase: 'Pending' }))
   startup.pulled({ startMs: 0, endMs: 2000 })
@@ -53,7 +53,7 @@ test('a pod has started when the API server reports it; pulls and init container
   assert.match(meters.registry.render(), /^kubelet_first_network_pod_start_sli_duration_seconds 2$/m)
 })
 
-test('pods from before a restart, and pods with external volumes, are not counted', () => {
+test('the pod start duration is not measured for pods from before a restart or with external volumes', () => {
   const meters = createKubeletMeters()
   const old = new PodStartup(meters, podOf({ ...RUNNING, startTime: timeOf(CREATED_MS) }))
   old.runs(0, 1000)

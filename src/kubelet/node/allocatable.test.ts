@@ -5,7 +5,7 @@ import { allocatableOf, overReserved, reservedError } from './allocatable.ts'
 
 const CAPACITY = { cpu: '2', 'ephemeral-storage': '264212084Ki', memory: '24682740Ki', pods: '110' }
 
-test("eviction thresholds are subtracted with upstream's arithmetic, to the byte", () => {
+test("node allocatable excludes eviction thresholds with upstream's arithmetic, to the byte", () => {
   assert.deepEqual(allocatableOf(CAPACITY), {
     cpu: '2',
     'ephemeral-storage': '243497856212',
@@ -14,13 +14,13 @@ test("eviction thresholds are subtracted with upstream's arithmetic, to the byte
   })
 })
 
-test('system-reserved and kube-reserved are subtracted', () => {
+test('node allocatable excludes system-reserved and kube-reserved', () => {
   const reserved = { systemReserved: { cpu: '200m', memory: '1Gi' }, kubeReserved: { cpu: '300m' }, evictionHard: {} }
   const { cpu, memory } = allocatableOf(CAPACITY, reserved)
   assert.deepEqual([cpu, memory], ['1500m', '23634164Ki'])
 })
 
-test('allocatable is never negative, and excludes huge pages from memory', () => {
+test('node allocatable is never negative, and its memory excludes huge pages', () => {
   const capacity = { memory: '4Gi', 'hugepages-1Gi': '1Gi' }
   assert.deepEqual(allocatableOf(capacity, { kubeReserved: { memory: '1Gi' } }), {
     memory: '2Gi',
@@ -50,7 +50,7 @@ const refusals: readonly [reserved: Parameters<typeof reservedError>[0], text: s
   ],
 ]
 for (const [reserved, text] of refusals) {
-  test(`reservedError rejects ${JSON.stringify(reserved)}`, () => {
+  test(`reserved resources are refused: ${JSON.stringify(reserved)}`, () => {
     assert.equal(reservedError(reserved), text)
   })
 }

@@ -51,7 +51,7 @@ const HOSTNAME = { type: 'Hostname', address: 'n1' }
 const INTERNAL = { type: 'InternalIP', address: '10.0.0.1' }
 const PROVIDED = 'alpha.kubernetes.io/provided-node-ip'
 
-test('a node declares the features of the kubelet, except for ExtendWebSocketsToKubelet', async () => {
+test('the node status declares the features of the kubelet, except for ExtendWebSocketsToKubelet', async () => {
   const { patched } = await requestsOf(undefined)
   const { declaredFeatures = [] } = patched
   assert.ok(declaredFeatures.includes('InPlacePodVerticalScalingInitContainers'))
@@ -61,14 +61,14 @@ test('a node declares the features of the kubelet, except for ExtendWebSocketsTo
   assert.deepEqual(declaredFeatures, declaredFeatures.toSorted())
 })
 
-test('a node reports its addresses', async () => {
+test('the node status contains the addresses of the node', async () => {
   const { created, patched } = await requestsOf(undefined)
   assert.deepEqual(created.status.addresses, [INTERNAL, HOSTNAME])
   assert.equal(created.metadata.annotations?.[PROVIDED], undefined)
   assert.deepEqual(patched.addresses?.slice(0, 2), [INTERNAL, HOSTNAME])
 })
 
-test('with a cloud provider a node reports --node-ip once and keeps the addresses of the cloud', async () => {
+test('the node status with a cloud provider contains --node-ip once and keeps the addresses of the cloud', async () => {
   const given = await requestsOf({ given: ['10.0.0.1'] })
   assert.deepEqual(given.created.status.addresses, [INTERNAL, HOSTNAME])
   assert.equal(given.created.metadata.annotations?.[PROVIDED], '10.0.0.1')

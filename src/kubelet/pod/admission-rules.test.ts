@@ -27,7 +27,7 @@ const of = (pod: Pod, traits: NodeTraits = {}): string | undefined => {
   return rejection === undefined ? undefined : `${rejection.reason}: ${rejection.text}`
 }
 
-test('a node rejects pods it cannot run, with upstream’s reasons and texts', () => {
+test('kubelet admission rejects pods that the node cannot run, with upstream’s reasons and texts', () => {
   const cases: [Pod, NodeTraits, string | undefined][] = [
     [podOf(), {}, undefined],
     [
@@ -78,7 +78,7 @@ test('a node rejects pods it cannot run, with upstream’s reasons and texts', (
   for (const [pod, traits, expected] of cases) assert.equal(of(pod, traits), expected)
 })
 
-test('memory pressure rejects best-effort pods; other pressure rejects all but critical pods', () => {
+test('kubelet admission rejects BestEffort pods under memory pressure, and all but critical pods under other pressure', () => {
   const burstable = podOf({ containers: [{ name: 'c', image: 'i', resources: { requests: { memory: '1Mi' } } }] })
   const critical = podOf({ priority: 2_000_001_000 })
   const tolerant = podOf({
@@ -95,7 +95,7 @@ test('memory pressure rejects best-effort pods; other pressure rejects all but c
   assert.equal(of(critical, disk), undefined)
 })
 
-test('a host port belongs to one pod at a time', () => {
+test('kubelet admission rejects a pod whose host port another pod uses', () => {
   const charges = new AllocatedResources()
   const withPort = (uid: string, hostPort: number, hostIP?: string): Pod =>
     podOf(
@@ -122,7 +122,7 @@ test('a host port belongs to one pod at a time', () => {
   assert.deepEqual(charges.admit(withPort('u5', 2), NODE, false), { reason: 'OutOfpods', text })
 })
 
-test('a sysctl of a namespace shared with the node is rejected', () => {
+test('kubelet admission rejects a sysctl of a namespace that is shared with the node', () => {
   assert.equal(sysctlFault('net/ipv4/tcp_syncookies', {}), undefined)
   assert.equal(
     sysctlFault('net.ipv4.tcp_syncookies', { hostNetwork: true }),
@@ -134,7 +134,7 @@ test('a sysctl of a namespace shared with the node is rejected', () => {
   )
 })
 
-test('numeric tolerations are compared only where the gate is on', () => {
+test('kubelet admission compares numeric tolerations only with the feature gate', () => {
   const taints = [{ key: 'load', value: '5', effect: 'NoExecute' }]
   const node = { ...NODE, spec: { taints } } as Node
   const pod = podOf({ tolerations: [{ key: 'load', operator: 'Lt', value: '10', effect: 'NoExecute' }] })

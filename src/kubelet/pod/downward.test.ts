@@ -24,7 +24,7 @@ const limitText = (pod: Pod, resource: string, divisor?: string): string => {
   )
 }
 
-describe('the downward API', () => {
+describe('downward API', () => {
   it('uses the limits of the pod for a container without limits', () => {
     const pod = podWith(POD_LIMITS, containerOf('c'))
     assert.equal(limitText(pod, 'limits.cpu'), '2')
@@ -39,7 +39,7 @@ describe('the downward API', () => {
     assert.equal(limitText(pod, 'limits.memory', '1Mi'), '64')
   })
 
-  it('uses the allocatable amount of the node when neither has a limit', () => {
+  it('uses node allocatable if neither container nor pod has a limit', () => {
     const pod = podWith({ limits: { cpu: '0' } }, containerOf('c'))
     assert.equal(limitText(pod, 'limits.cpu'), '8')
     assert.equal(limitText(pod, 'limits.memory', '1Gi'), '16')
@@ -52,7 +52,7 @@ describe('the downward API', () => {
     assert.equal(limitText(pod, 'requests.cpu'), '0')
   })
 
-  it('reads the container that a variable names', async () => {
+  it('reads the container that the variable names', async () => {
     const ref = (resource: string, containerName: string): EnvVarSource => ({
       resourceFieldRef: { resource, containerName, divisor: '0' },
     })

@@ -73,11 +73,11 @@ function summaryOf(
   return [phase ?? '', ...summaries]
 }
 
-describe('podStatusOf', () => {
+describe('status of a pod', () => {
   const inits = [container('i1'), container('side', { restartPolicy: 'Always' }), container('i2')]
   const cases: readonly [what: string, actual: string[], expected: string[]][] = [
     [
-      'reports a pod without a sandbox',
+      'is Pending without a sandbox',
       summaryOf({}, [], { hasSandbox: false }),
       [
         'Pending',
@@ -88,12 +88,12 @@ describe('podStatusOf', () => {
       ],
     ],
     [
-      'reports a running pod',
+      'is Running while a container runs',
       summaryOf({}, ['ready']),
       ['Running', 'PodReadyToStartContainers=True', 'Initialized=True', 'Ready=True', 'ContainersReady=True'],
     ],
     [
-      'reports a pod whose init containers have not started',
+      'is Pending with Initialized=False before init containers start',
       summaryOf({ initContainers: inits }, []),
       [
         'Pending',
@@ -104,7 +104,7 @@ describe('podStatusOf', () => {
       ],
     ],
     [
-      'reports a pod whose sidecar is ready',
+      'contains the readiness of a sidecar',
       summaryOf({ initContainers: inits }, [0, 'ready', 'running']),
       [
         'Pending',
@@ -115,7 +115,7 @@ describe('podStatusOf', () => {
       ],
     ],
     [
-      'fails a pod whose init container fails for good',
+      'is Failed if an init container fails for good',
       summaryOf({ restartPolicy: 'Never', initContainers: [container('i')] }, [1]),
       [
         'Failed',
@@ -126,7 +126,7 @@ describe('podStatusOf', () => {
       ],
     ],
     [
-      'reports a pod that has succeeded',
+      'is Succeeded if all containers succeeded',
       summaryOf({ restartPolicy: 'OnFailure' }, [0], { hasSandbox: false }),
       [
         'Succeeded',
@@ -137,7 +137,7 @@ describe('podStatusOf', () => {
       ],
     ],
     [
-      'fails a pod when one container fails',
+      'is Failed if one container failed',
       summaryOf({ restartPolicy: 'Never', containers: [container('a'), container('b')] }, [0, 7]),
       [
         'Failed',
@@ -148,23 +148,23 @@ describe('podStatusOf', () => {
       ],
     ],
     [
-      'ends a deleted pod, whatever its policy',
+      'is final for a deleted pod, whatever its restartPolicy',
       summaryOf({}, [0], { isEnding: true, hasSandbox: false }).slice(0, 2),
       ['Succeeded', 'PodReadyToStartContainers=False'],
     ],
     [
-      'fails a pod deleted before it ran',
+      'is Failed if the pod was deleted before it ran',
       summaryOf({}, [undefined], { isEnding: true, hasSandbox: false }).slice(0, 1),
       ['Failed'],
     ],
     [
-      'fails a pod deleted before its init containers were done',
+      'is Failed if the pod was deleted before its init containers ended',
       summaryOf({ initContainers: [container('i')] }, [undefined, undefined], { isEnding: true }).slice(0, 1),
       ['Failed'],
     ],
-    ['keeps a crashed pod Running', summaryOf({}, [3]).slice(0, 1), ['Running']],
+    ['stays Running after a crash that is retried', summaryOf({}, [3]).slice(0, 1), ['Running']],
     [
-      'reports a readiness gate without its condition',
+      'reports a missing condition of a readiness gate',
       summaryOf({ readinessGates: [{ conditionType: 'www.example.com/ok' }] }, ['ready']).slice(3),
       [
         'Ready=False ReadinessGatesNotReady corresponding condition of pod readiness gate "www.example.com/ok" does not exist.',
@@ -172,7 +172,7 @@ describe('podStatusOf', () => {
       ],
     ],
     [
-      'fails a pod that exceeded its deadline',
+      'is Failed if the pod exceeded its deadline',
       summaryOf({}, [137], { isEnding: true, verdict: { reason: 'DeadlineExceeded', message: 'too long' } }).slice(
         0,
         1,
@@ -182,7 +182,7 @@ describe('podStatusOf', () => {
   ]
   for (const [what, actual, expected] of cases) it(what, () => assert.deepEqual(actual, expected))
 
-  it('reports ContainerStatusUnknown for a container that was never observed, and PodInitializing if it was not due yet', () => {
+  it('has ContainerStatusUnknown for a container that was never observed, or PodInitializing if it was not due', () => {
     const pod = podOf({ initContainers: [container('i'), container('j')] })
     const view = viewOf(recordsOf(pod.spec), { isEnding: true, hasSandbox: false })
     const { initContainerStatuses, containerStatuses } = podStatusOf(pod, BEFORE, view, NOW)
@@ -191,7 +191,7 @@ describe('podStatusOf', () => {
     assert.deepEqual(reasons, ['ContainerStatusUnknown', 'PodInitializing', 'PodInitializing'])
   })
 
-  it('sorts main containers by name and keeps init containers in order', () => {
+  it('has main containers sorted by name and init containers in order', () => {
     const pod = podOf({
       initContainers: [container('z'), container('a')],
       containers: [container('d'), container('b')],
@@ -228,7 +228,7 @@ describe('podStatusOf', () => {
   })
 })
 
-describe('planContainers', () => {
+describe('container plan of a pod', () => {
   const spec: PodSpec = {
     restartPolicy: 'OnFailure',
     initContainers: [container('i1'), container('side', { restartPolicy: 'Always' }), container('i2')],
@@ -256,7 +256,7 @@ describe('planContainers', () => {
   }
 })
 
-describe('the restart back-off', () => {
+describe('restart backoff of a container', () => {
   it('is zero at first, then 10 s, and doubles up to 5 min', () => {
     let backOff: BackOff | undefined
     const waits: string[] = []

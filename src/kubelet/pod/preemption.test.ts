@@ -27,27 +27,27 @@ function candidate(name: string, qos: 'none' | 'some' | 'all', cpu: number, memo
 const chosen = (missing: Record<string, number>, ...candidates: Candidate[]): string[] | undefined =>
   choosePreempted(new Map(Object.entries(missing)), candidates)?.map(({ pod }) => pod.metadata.name ?? '')
 
-describe('choosePreempted', () => {
-  it('spares Guaranteed pods when others free enough', () => {
+describe('kubelet preemption for a critical pod', () => {
+  it('spares Guaranteed pods if other pods free enough resources', () => {
     const all = [candidate('g', 'all', 500), candidate('b1', 'some', 300), candidate('b2', 'some', 300)]
     assert.deepEqual(chosen({ cpu: 500 }, ...all), ['b1', 'b2'])
     assert.deepEqual(chosen({ cpu: 700 }, ...all), ['b1', 'g'])
   })
 
-  it('takes the pod closest to the missing amount, the smaller one on a tie', () => {
+  it('selects the pod closest to the missing amount, and the smaller one on a tie', () => {
     assert.deepEqual(chosen({ cpu: 300 }, candidate('a', 'some', 100), candidate('b', 'some', 300)), ['b'])
     assert.deepEqual(chosen({ cpu: 200 }, candidate('a', 'some', 400, 9), candidate('b', 'some', 300, 5)), ['b'])
   })
 
-  it('takes a BestEffort pod when only the pod count is exceeded', () => {
+  it('selects a BestEffort pod if only the pod count is exceeded', () => {
     assert.deepEqual(chosen({ pods: 1 }, candidate('b', 'some', 100), candidate('n', 'none', 0)), ['n'])
   })
 
-  it('takes no pod when all together do not free enough', () => {
+  it('selects no pod if all together do not free enough resources', () => {
     assert.equal(chosen({ cpu: 500 }, candidate('b', 'some', 300)), undefined)
   })
 
-  it('lets critical pods preempt others, and higher priorities lower ones', () => {
+  it('selects pods that are not critical or have a lower priority', () => {
     const critical = podOf('c', {}, 2_000_000_000)
     assert.equal(mayPreempt(critical, podOf('p', {}, 10)), true)
     assert.equal(mayPreempt(critical, podOf('p')), true)

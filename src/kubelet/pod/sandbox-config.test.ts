@@ -72,11 +72,11 @@ test('containers share the network and IPC namespaces of the pod, and its PID na
   }
 })
 
-test('a pod with host network has no hostname', () => {
+test('the sandbox of a pod with hostNetwork has no hostname', () => {
   assert.equal(configOf(podOf({ hostNetwork: true })).hostname, '')
 })
 
-test('a long hostname is cut, and a long FQDN rejected', () => {
+test('a long hostname of a pod is truncated, and a long FQDN rejected', () => {
   assert.equal(configOf(podOf({ hostname: `${'a'.repeat(62)}-b` })).hostname, 'a'.repeat(62))
   assert.equal(
     configOf(podOf({ subdomain: 'sub', setHostnameAsFQDN: true })).hostname,
@@ -89,7 +89,7 @@ test('a long hostname is cut, and a long FQDN rejected', () => {
   )
 })
 
-test('every port of the pod is mapped once', () => {
+test('the sandbox config maps every port of the pod once', () => {
   const ports = [
     { containerPort: 80, hostPort: 8080 },
     { containerPort: 80, hostPort: 8080 },
@@ -101,7 +101,7 @@ test('every port of the pod is mapped once', () => {
   ])
 })
 
-test('supplemental groups begin with fsGroup', () => {
+test('the supplemental groups of a sandbox begin with fsGroup', () => {
   const securityContext = { runAsUser: 0, runAsGroup: 3, fsGroup: 2000, supplementalGroups: [7, 8] }
   const config = configOf(
     podOf({ securityContext, containers: [{ name: 'c', resources: {}, securityContext: { privileged: true } }] }),
@@ -113,7 +113,7 @@ test('supplemental groups begin with fsGroup', () => {
   )
 })
 
-test('cgroupParent depends on the QoS class and the driver', () => {
+test('cgroupParent() depends on the QoS class and the cgroup driver', () => {
   const escaped = UID.replaceAll('-', '_')
   const guaranteed = podOf({}, { qosClass: 'Guaranteed' })
   const burstable = podOf({}, { qosClass: 'Burstable' })
@@ -145,7 +145,7 @@ test('CPU quotas of containers use the configured CFS period, or are off', () =>
   assert.equal(sandboxResources(pod, { cfsPeriodUs: 0 }).cpuQuota, undefined)
 })
 
-test('containerResources has kernel values of requests and limits', () => {
+test('containerResources() converts requests and limits to kernel values', () => {
   const resources = { requests: { cpu: '100m', memory: '32Mi' }, limits: { cpu: '200m', memory: '64Mi' } }
   const container = { name: 'c', resources }
   const pod = podOf({ containers: [container] }, { qosClass: 'Burstable' })
@@ -163,7 +163,7 @@ test('containerResources has kernel values of requests and limits', () => {
   })
 })
 
-test('memory.oom.group is set where cgroup v2 supports it', () => {
+test('container resources set memory.oom.group where cgroup v2 supports it', () => {
   const container = { name: 'c', resources: {} }
   const pod = podOf({ containers: [container] })
   const whole = containerResources(pod, container, { memoryBytes: GI, killsContainersWhole: true })
@@ -171,7 +171,7 @@ test('memory.oom.group is set where cgroup v2 supports it', () => {
   assert.equal(containerResources(pod, container, { memoryBytes: GI }).unified, undefined)
 })
 
-test('a container does not swap, with or without a memory limit', () => {
+test('container resources disable swap, with or without a memory limit', () => {
   const container = { name: 'c', resources: {} }
   const pod = podOf({ containers: [container] })
   const facts = { memoryBytes: GI, forbidsSwap: true }
@@ -185,7 +185,7 @@ test('a container does not swap, with or without a memory limit', () => {
   )
 })
 
-test('pod-level huge page limits apply to containers without their own', () => {
+test('pod-level huge page limits apply to containers without huge page limits', () => {
   const silent = { name: 'silent', resources: {} }
   const asking = { name: 'asking', resources: { limits: { 'hugepages-2Mi': '2Mi' } } }
   const pod = podOf({ containers: [silent, asking], resources: { limits: { 'hugepages-2Mi': '8Mi' } } })
@@ -197,7 +197,7 @@ test('pod-level huge page limits apply to containers without their own', () => {
   assert.deepEqual(limits, [[{ pageSize: '2MB', limit: 8 << 20 }], [{ pageSize: '2MB', limit: 2 << 20 }]])
 })
 
-test('oomScoreAdj ranks the QoS classes', () => {
+test('oom_score_adj of containers follows the QoS class', () => {
   const burstable = podOf({}, { qosClass: 'Burstable' })
   const asking = (memory: string): { name: string; resources: object } => ({
     name: 'c',
@@ -210,7 +210,7 @@ test('oomScoreAdj ranks the QoS classes', () => {
   assert.equal(oomScoreAdj(podOf({ priority: 2_000_001_000 }, { qosClass: 'Burstable' }), asking('1Gi'), 4 * GI), -997)
 })
 
-test('DNS config follows the dnsPolicy of the pod', () => {
+test('the DNS config of a sandbox follows the dnsPolicy of the pod', () => {
   const ofNode = parseResolvConf('# mine\nnameserver 1.1.1.1\nsearch a.example. b.example\noptions timeout:2 rotate\n')
   assert.deepEqual(ofNode, {
     servers: ['1.1.1.1'],
@@ -237,7 +237,7 @@ test('DNS config follows the dnsPolicy of the pod', () => {
   })
 })
 
-test('without a cluster DNS the pod uses the DNS of the node, with a warning event', () => {
+test('the DNS config of a sandbox is that of the node if there is no cluster DNS, with a warning event', () => {
   const ofNode = { servers: ['1.1.1.1'], searches: [], options: [] }
   const facts = { ...FACTS, clusterDns: [] }
   for (const dnsPolicy of ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default']) {
@@ -251,7 +251,7 @@ test('without a cluster DNS the pod uses the DNS of the node, with a warning eve
   }
 })
 
-test('excess name servers are omitted, with a warning event', () => {
+test('the DNS config of a sandbox omits excess name servers, with a warning event', () => {
   const dnsConfig = { nameservers: ['1.1.1.1', '2.2.2.2', '3.3.3.3', '4.4.4.4'] }
   const { config, events } = dnsOf(podOf({ dnsPolicy: 'None', dnsConfig }), FACTS, NO_DNS)
   assert.equal(config.servers.length, 3)

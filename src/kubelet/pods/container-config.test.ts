@@ -36,7 +36,7 @@ function configOf(
   })
 }
 
-test('containerHash equals upstream’s hash', () => {
+test('containerHash() equals upstream’s hash', () => {
   assert.equal(containerHash({ name: 'test_container', image: 'foo/image:v1', resources: {} }), '8e45cbd0')
 })
 
@@ -53,7 +53,7 @@ test('the container config contains the metadata, command and log path of the co
   assert.equal(config.labels?.get('io.kubernetes.container.name'), 'c')
 })
 
-test('exclusive CPUs and memory nodes become cpusets without a CPU quota', () => {
+test('the container config has cpusets and no CPU quota for exclusive CPUs', () => {
   const limits = { cpu: '2', memory: '64Mi' }
   const of = (runOptions: Partial<RunContainerOptions>): LinuxResources => {
     const { resources } =
@@ -68,7 +68,7 @@ test('exclusive CPUs and memory nodes become cpusets without a CPU quota', () =>
 
 type LinuxResources = NonNullable<ReturnType<typeof containerConfig>['linux']>['resources']
 
-test('a container without securityContext has unconfined seccomp, masked paths and the user of the image', () => {
+test('the container config without securityContext has unconfined seccomp, masked paths and the image’s user', () => {
   const security = configOf({}).linux?.securityContext
   assert.deepEqual(security?.seccomp, { profileType: 1 })
   assert.equal(security?.maskedPaths?.length, 12)
@@ -77,7 +77,7 @@ test('a container without securityContext has unconfined seccomp, masked paths a
   assert.equal(security?.noNewPrivs, false)
 })
 
-test('the security context of the container overrides that of the pod', () => {
+test('the container config prefers the security context of the container to that of the pod', () => {
   const security = configOf(
     {
       securityContext: {
@@ -101,32 +101,32 @@ test('the security context of the container overrides that of the pod', () => {
   assert.deepEqual([security?.noNewPrivs, security?.maskedPaths, security?.readonlyPaths], [true, [], []])
 })
 
-describe('imageUserOf', () => {
+describe('imageUserOf() the status of an image', () => {
   const uid = (value: number | bigint): { value: bigint } => ({ value: BigInt(value) })
   for (const [name, image, user] of [
-    ['takes an image without USER for root, as containerd reports it', { uid: undefined, username: '' }, { uid: 0 }],
-    ['takes uid 0 for root', { uid: uid(0), username: '' }, { uid: 0 }],
-    ['reads a number', { uid: uid(1000), username: '' }, { uid: 1000 }],
-    ['reads a name', { uid: undefined, username: 'nobody' }, { name: 'nobody' }],
-    ['prefers the number, as upstream', { uid: uid(0), username: 'nobody' }, { uid: 0 }],
+    ['returns root for an image without USER', { uid: undefined, username: '' }, { uid: 0 }],
+    ['returns root for UID 0', { uid: uid(0), username: '' }, { uid: 0 }],
+    ['returns a numeric user', { uid: uid(1000), username: '' }, { uid: 1000 }],
+    ['returns a user name', { uid: undefined, username: 'nobody' }, { name: 'nobody' }],
+    ['prefers a number to a name, as upstream', { uid: uid(0), username: 'nobody' }, { uid: 0 }],
   ] as const)
     it(name, () => assert.deepEqual(imageUserOf(image), user))
 })
 
-describe('containerConfig with runAsNonRoot', () => {
+describe('container config with runAsNonRoot', () => {
   const POD_POLICY = { securityContext: { runAsNonRoot: true } }
   const where = '(pod: "web_default(u1)", container: c)'
   const root = `container has runAsNonRoot and image will run as root ${where}`
   const withoutUser = imageUserOf({ uid: undefined, username: '' })
 
-  it('refuses an image without USER, with the policy on the pod or on the container', () => {
+  it('rejects an image without USER, with the policy on the pod or on the container', () => {
     assert.throws(() => configOf({}, POD_POLICY, { imageUser: withoutUser }), { message: root })
     assert.throws(() => configOf(POD_POLICY, {}, { imageUser: withoutUser }), { message: root })
     const both = { securityContext: { runAsNonRoot: false } }
     assert.throws(() => configOf(POD_POLICY, both, { imageUser: withoutUser }), { message: root })
   })
 
-  it('refuses names, root and numbers out of range', () => {
+  it('rejects names, root and numbers out of range', () => {
     const name = `container has runAsNonRoot and image has non-numeric user (root), cannot verify user is non-root ${where}`
     assert.throws(() => configOf({}, POD_POLICY, { imageUser: { name: 'root' } }), { message: name })
     assert.throws(() => configOf({ securityContext: { runAsUser: 0 } }, POD_POLICY), {
@@ -183,7 +183,7 @@ function environment(
   })
 }
 
-test('environment variables come from the pod, its container, ConfigMaps, Secrets and files', async () => {
+test('environment variables of a container come from the pod, its container, ConfigMaps, Secrets and files', async () => {
   const sources: EnvironmentSources = {
     configMap: async () => ({ metadata: {}, data: { a: '1', b: '2' } }),
     secret: async () => ({ metadata: {}, data: { s: Buffer.from('hush').toString('base64') } }),
@@ -223,7 +223,7 @@ test('environment variables come from the pod, its container, ConfigMaps, Secret
   })
 })
 
-test('errors for missing ConfigMaps, Secrets and keys have upstream’s messages', async () => {
+test('environment variables from missing ConfigMaps, Secrets and keys cause upstream’s messages', async () => {
   const refer = (valueFrom: object): Partial<Container> => ({
     env: [{ name: 'X', valueFrom }] as NonNullable<Container['env']>,
   })
@@ -261,12 +261,12 @@ test('environment variables describe all Services, or only the API server with e
   assert.equal((await environment({}, { services: [near] })).get('MY_DB_SERVICE_HOST'), '10.96.0.1')
 })
 
-test('the expansion of variables turns $$ into a dollar sign, and keeps unknown names', () => {
+test('the expansion of variables in commands turns $$ into a dollar sign, and keeps unknown names', () => {
   const known = (name: string): string | undefined => (name === 'A' ? 'x' : undefined)
   assert.equal(expand('$(A)$$(A)$(B)$A', known), 'x$(A)$(B)$A')
 })
 
-test('the hosts file contains the pod and its aliases', () => {
+test('/etc/hosts of a container contains the pod and its aliases', () => {
   const pod = podOf({ hostname: 'hh', subdomain: 'sub', hostAliases: [{ ip: '1.2.3.4', hostnames: ['foo', 'bar'] }] })
   const text = hostsFile(pod, ['10.1.0.2'], 'cluster.local', '')
   assert.match(text, /^# Kubernetes-managed hosts file\.\n127\.0\.0\.1\tlocalhost\n/)

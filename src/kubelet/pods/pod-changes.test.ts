@@ -11,7 +11,7 @@ const mainOf = (workers: PodWorkers): ContainerStatus | undefined => statusOf(wo
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
-test('a container with a changed image is restarted with it, whatever its policy', async () => {
+test('a container with a changed image is restarted, whatever the restartPolicy', async () => {
   const { clock, workers, events, runtime } = bedOf()
   workers.updatePod({ type: 'ADDED', object: podOf({ restartPolicy: 'Never' }) })
   await clock.advance(3000)
@@ -42,7 +42,7 @@ test('a sidecar with a changed image is restarted, and the pod continues', async
   await workers.stop()
 })
 
-test('a pod whose sandbox is gone restarts with its init containers, and counts the restarts', async () => {
+test('a pod whose sandbox disappeared restarts with its init containers, and counts the restarts', async () => {
   const { clock, workers, events, runtime } = bedOf()
   const initContainers = [containerOf('i', { command: ['sh', '-c', 'sleep 2'] })]
   workers.updatePod({ type: 'ADDED', object: podOf({ initContainers }) })
@@ -62,7 +62,7 @@ test('a pod whose sandbox is gone restarts with its init containers, and counts 
   await workers.stop()
 })
 
-test('a restarted kubelet also restarts a pod whose sandbox is gone', async () => {
+test('a restarted kubelet also restarts a pod whose sandbox disappeared', async () => {
   const bed = bedOf()
   const initContainers = [containerOf('i', { command: ['sh', '-c', 'sleep 2'] })]
   bed.workers.updatePod({ type: 'ADDED', object: podOf({ initContainers }) })
@@ -82,7 +82,7 @@ test('a restarted kubelet also restarts a pod whose sandbox is gone', async () =
   await again.stop()
 })
 
-test('a pod with policy Never fails when its sandbox is gone', async () => {
+test('a pod with restartPolicy Never fails when its sandbox disappears', async () => {
   const { clock, workers, runtime } = bedOf()
   workers.updatePod({ type: 'ADDED', object: podOf({ restartPolicy: 'Never' }) })
   await clock.advance(3000)
@@ -94,7 +94,7 @@ test('a pod with policy Never fails when its sandbox is gone', async () => {
   await workers.stop()
 })
 
-test('a deleted pod does not wait for its image', async () => {
+test('a deleted pod ends without waiting for its image pull', async () => {
   const { clock, workers, deleted, runtime } = bedOf({}, {}, () => ({ pullImage: never }))
   workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(5000)
@@ -106,7 +106,7 @@ test('a deleted pod does not wait for its image', async () => {
   await workers.stop()
 })
 
-test('an aborted pull does not block the next pull in the queue', async () => {
+test('an aborted image pull does not block the next pull in the queue', async () => {
   const pulls: string[] = []
   const { clock, workers } = bedOf({}, {}, (runtime) => ({
     pullImage: (request, options) => {
@@ -127,7 +127,7 @@ test('an aborted pull does not block the next pull in the queue', async () => {
   await workers.stop()
 })
 
-test('a deadline that passes during a pull ends the pod', async () => {
+test('a pod whose deadline passes during an image pull is ended', async () => {
   const { clock, workers } = bedOf({}, {}, () => ({ pullImage: never }))
   workers.updatePod({ type: 'ADDED', object: podOf({ activeDeadlineSeconds: 10 }) })
   await clock.advance(12_000)
@@ -135,7 +135,7 @@ test('a deadline that passes during a pull ends the pod', async () => {
   await workers.stop()
 })
 
-test('a hung runtime call blocks no other pod, and times out after two minutes', async () => {
+test('a runtime call that hangs blocks no other pod, and times out after two minutes', async () => {
   let hangs = 2
   const { clock, workers, events } = bedOf({}, {}, (runtime) => ({
     createContainer: (request, options) =>
@@ -158,7 +158,7 @@ test('a hung runtime call blocks no other pod, and times out after two minutes',
   await workers.stop()
 })
 
-test('a failed relist is retried', async () => {
+test('a failed relist of the runtime’s containers is retried', async () => {
   let hangs = true
   const { clock, workers } = bedOf({}, {}, (runtime) => ({
     listContainers: (request, options) => (hangs ? never() : runtime.listContainers(request, options)),
@@ -172,7 +172,7 @@ test('a failed relist is retried', async () => {
   await workers.stop()
 })
 
-test('a pod runs with the handler of its RuntimeClass, and reports a missing one', async () => {
+test('a pod runs with the handler of its RuntimeClass, and reports a missing RuntimeClass', async () => {
   const { clock, workers, events, objects, runtime } = bedOf()
   workers.updatePod({ type: 'ADDED', object: podOf({ runtimeClassName: 'fast' }) })
   await clock.advance(2000)

@@ -91,7 +91,7 @@ const CASES: readonly Case[] = [
     expected: ['fail DeadlineExceeded', '→ decision'],
   },
   {
-    name: 'keeps the verdict of a pod that ends already',
+    name: 'keeps the admission result of a pod that is already ending',
     stage: 'decision',
     spec: { activeDeadlineSeconds: 10 },
     metadata: DELETED,
@@ -99,7 +99,7 @@ const CASES: readonly Case[] = [
     expected: ['→ restart-all'],
   },
   {
-    name: 'only reports a rejected pod',
+    name: 'only publishes the status of a rejected pod',
     stage: 'decision',
     state: { isRejected: true, verdict: { reason: 'OutOfcpu', message: '' } },
     expected: ['publish', 'wait for an event'],
@@ -112,7 +112,7 @@ const CASES: readonly Case[] = [
     expected: ['→ restart-all'],
   },
   {
-    name: 'allocates a resize',
+    name: 'allocates a pod resize',
     stage: 'decision',
     change: (state) =>
       void (state.resize.allocation = { containers: { c: { requests: { cpu: '1' } } }, pod: undefined }),
@@ -120,7 +120,7 @@ const CASES: readonly Case[] = [
   },
 
   {
-    name: 'restarts all containers, the triggering one last',
+    name: 'restarts all containers, and the one with the RestartAllContainers rule last',
     stage: 'restart-all',
     spec: { containers: [RESTARTS_ALL, containerOf('other')] },
     runs: { c: { run: ended(42) }, other: { run: running } },
@@ -135,7 +135,7 @@ const CASES: readonly Case[] = [
     ],
   },
   {
-    name: 'restarts nothing in a pod that ends',
+    name: 'restarts no container of a pod that is ending',
     stage: 'restart-all',
     spec: { containers: [RESTARTS_ALL] },
     metadata: DELETED,
@@ -143,16 +143,21 @@ const CASES: readonly Case[] = [
     expected: ['→ course'],
   },
 
-  { name: 'continues a pod', stage: 'course', runs: { c: { run: running } }, expected: ['publish', '→ sandbox'] },
   {
-    name: 'ends a deleted pod, and reports it first',
+    name: 'publishes the status of a running pod',
+    stage: 'course',
+    runs: { c: { run: running } },
+    expected: ['publish', '→ sandbox'],
+  },
+  {
+    name: 'publishes the status of a deleted pod before it stops containers',
     stage: 'course',
     metadata: DELETED,
     runs: { c: { run: running } },
     expected: ['begin-end', 'publish', '→ stopping'],
   },
   {
-    name: 'ends a pod whose containers are done',
+    name: 'ends a pod whose containers have ended',
     stage: 'course',
     spec: { restartPolicy: 'Never' },
     runs: { c: { run: ended(0) } },
@@ -182,7 +187,7 @@ const CASES: readonly Case[] = [
     expected: ['stop c in its s', 'leave-sandbox s1', '→ resize'],
   },
   {
-    name: 'leaves a sandbox once',
+    name: 'stops a sandbox only once',
     stage: 'sandbox',
     state: { sandbox: undefined, leftSandbox: 's1' },
     observed: { sandbox: { id: 's1', isReady: false } },
@@ -196,7 +201,7 @@ const CASES: readonly Case[] = [
     expected: ['request-restart c', '→ kills'],
   },
   {
-    name: 'resizes containers in place, or restarts those that demand it',
+    name: 'resizes containers in place, or restarts those with RestartContainer',
     stage: 'resize',
     spec: {
       containers: [
@@ -214,7 +219,7 @@ const CASES: readonly Case[] = [
     expected: ['request-restart b', 'apply-resize', '→ kills'],
   },
 
-  { name: 'kills nothing without a request', stage: 'kills', expected: ['→ containers'] },
+  { name: 'kills no container without a kill request', stage: 'kills', expected: ['→ containers'] },
   {
     name: 'kills one container after the other',
     stage: 'kills',
@@ -226,7 +231,7 @@ const CASES: readonly Case[] = [
   },
 
   {
-    name: 'creates what a container needs, and starts it',
+    name: 'creates the prerequisites of a container, and starts it',
     stage: 'containers',
     state: { sandbox: undefined },
     expected: [
@@ -301,7 +306,7 @@ const CASES: readonly Case[] = [
     expected: ['publish', 'wait for 10 s, again'],
   },
   {
-    name: 'completes a resize that all containers have',
+    name: 'completes a resize that is applied to all containers',
     stage: 'settled',
     runs: { c: { run: running } },
     change: ({ resize }) => void (resize.inProgress = { sinceMs: 0, observedGeneration: 2 }),
@@ -327,7 +332,7 @@ const CASES: readonly Case[] = [
     expected: ['stop last in 0 s', '→ stopping'],
   },
   {
-    name: 'respects the limit of an eviction',
+    name: 'limits the grace period of an evicted pod',
     stage: 'stopping',
     runs: { c: { run: running } },
     state: { verdict: { reason: 'Evicted', message: '' }, maxGraceSeconds: 1, endingSinceMs: NOW_MS },
@@ -373,6 +378,6 @@ const CASES: readonly Case[] = [
   },
 ]
 
-describe('planPod', () => {
+describe('planPod()', () => {
   for (const each of CASES) it(`${each.name} (${each.stage})`, () => assert.deepEqual(linesOf(each), each.expected))
 })

@@ -38,7 +38,7 @@ async function cgroupOf({ runtime }: Bed): Promise<Record<string, unknown>> {
   return { cpuQuota: Number(cpuQuota), cpuShares: Number(cpuShares), memory: Number(memoryLimitInBytes) }
 }
 
-test('a resize is allocated, reported as in progress, applied to the cgroup, and reported as completed', async () => {
+test('a pod resize is allocated, reported as in progress, applied to the cgroup, and reported as completed', async () => {
   const bed = bedOf()
   const { clock, workers, patches, events } = bed
   workers.updatePod({ type: 'ADDED', object: sized(amounts('100m')) })
@@ -66,7 +66,7 @@ test('a resize is allocated, reported as in progress, applied to the cgroup, and
   await workers.stop()
 })
 
-test('a resize of exclusive resources is infeasible, and reported once', async () => {
+test('a pod resize of exclusive resources is infeasible, and reported once', async () => {
   const text = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
   const label = 'guaranteed_pod_cpu_manager_static_policy'
   const meters = createKubeletMeters()
@@ -90,7 +90,7 @@ test('a resize of exclusive resources is infeasible, and reported once', async (
   await workers.stop()
 })
 
-test('a resize that does not fit is deferred, and allocated when another pod ends', async () => {
+test('a pod resize that does not fit is deferred, and allocated when another pod ends', async () => {
   const bed = bedOf()
   const { clock, workers, events } = bed
   const other = sized(amounts('1500m'), { name: 'other', uid: 'u2' })
@@ -114,7 +114,7 @@ test('a resize that does not fit is deferred, and allocated when another pod end
   await workers.stop()
 })
 
-test('a container with RestartContainer is restarted to be resized', async () => {
+test('a container with resize policy RestartContainer is restarted for a resize', async () => {
   const bed = bedOf()
   const { clock, workers, events } = bed
   const more = { resizePolicy: [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }] }
@@ -132,7 +132,7 @@ test('a container with RestartContainer is restarted to be resized', async () =>
   await workers.stop()
 })
 
-test('a memory limit below the usage is refused, and reported', async () => {
+test('a pod resize of a memory limit below the usage is rejected, and reported', async () => {
   const bed = bedOf()
   const { clock, workers, events } = bed
   workers.updatePod({ type: 'ADDED', object: sized(amounts('100m')) })
@@ -149,7 +149,7 @@ test('a memory limit below the usage is refused, and reported', async () => {
   await workers.stop()
 })
 
-test('a resize that the runtime rejects is retried, and not reported as done meanwhile', async () => {
+test('a pod resize that the runtime rejects is retried, and not reported as completed meanwhile', async () => {
   let faults = 1
   const bed = bedOf({}, {}, (runtime) => ({
     updateContainerResources: (request, options) => {
@@ -171,7 +171,7 @@ test('a resize that the runtime rejects is retried, and not reported as done mea
   await workers.stop()
 })
 
-test('after a restart of the kubelet an allocated resize is applied, and a deferred one still waits', async () => {
+test('after a restart of the kubelet an allocated pod resize is applied, and a deferred one is still deferred', async () => {
   const allocations = createMemoryAllocations()
   const bed = bedOf({}, { allocations })
   bed.workers.updatePod({ type: 'ADDED', object: sized(amounts('100m')) })
@@ -197,7 +197,7 @@ test('after a restart of the kubelet an allocated resize is applied, and a defer
   await last.stop()
 })
 
-test('deferred resizes are retried in order: decreases first, then priority, class and waiting time', () => {
+test('deferred pod resizes are retried in order: decreases first, then priority, QoS class and waiting time', () => {
   const of = (more: Partial<PendingResize>): PendingResize => ({
     isMore: true,
     priority: 0,
@@ -209,12 +209,12 @@ test('deferred resizes are retried in order: decreases first, then priority, cla
   assert.deepEqual(all.toSorted(compareResizes), all.toReversed())
 })
 
-test('an equal quantity in another notation causes no resize', () => {
+test('an equal quantity in another notation causes no pod resize', () => {
   const { spec } = sized(amounts('1000m', '1Gi'))
   assert.ok(isGranted(spec, { containers: { c: amounts('1', '1024Mi') ?? {} } }))
 })
 
-test('the checkpoint of allocations survives a restart and a power cut', async (context) => {
+test('the checkpoint of allocated pod resources survives a restart and a power cut', async (context) => {
   const dir = await mkdtemp(join(tmpdir(), 'allocations-'))
   const handle = await open(join(dir, 'any'), 'w')
   const syncs = context.mock.method(Object.getPrototypeOf(handle) as typeof handle, 'sync')

@@ -34,7 +34,7 @@ const readiness = (bed: Bed): unknown[] => {
 describe('readiness probes of a terminating pod', () => {
   const spec = { containers: [containerOf('c', { readinessProbe: PROBE })] }
 
-  it('make the pod unready while its containers stop', async () => {
+  it('set the pod to not ready while its containers stop', async () => {
     const bed = slowBed()
     bed.workers.updatePod({ type: 'ADDED', object: podOf(spec) })
     await bed.clock.advance(5000)
@@ -53,7 +53,7 @@ describe('readiness probes of a terminating pod', () => {
     await bed.workers.stop()
   })
 
-  it('do not change the phase until the containers of a pod past its deadline have ended', async () => {
+  it('keep the phase of a pod past its deadline until its containers have ended', async () => {
     const bed = slowBed()
     bed.workers.updatePod({ type: 'ADDED', object: podOf({ ...spec, activeDeadlineSeconds: 5 }) })
     await bed.clock.advance(6000)
@@ -84,7 +84,7 @@ describe('liveness probes of a terminating pod', () => {
     await bed.workers.stop()
   })
 
-  it('have no effect if they were running when the pod began to end', async () => {
+  it('have no effect if they were running when the termination began', async () => {
     const answer = Promise.withResolvers<ProbeAnswer>()
     const bed = bedOf({ behavior: () => ({ stopMs: 20_000 }) }, { runProbe: () => answer.promise })
     const spec = { containers: [containerOf('c', { livenessProbe: PROBE })] }
@@ -102,8 +102,8 @@ describe('liveness probes of a terminating pod', () => {
   })
 })
 
-describe('a pod that admission rejects', () => {
-  it("has observedGeneration, and none of the kubelet's conditions", async () => {
+describe('a pod that kubelet admission rejects', () => {
+  it('has observedGeneration, and no conditions of a running pod', async () => {
     const { clock, workers, patches } = bedOf()
     const resources = { requests: { cpu: '500' } }
     const pod = podOf({ containers: [containerOf('c', { resources })] }, { generation: 3 })
@@ -124,8 +124,8 @@ describe('a pod that admission rejects', () => {
   })
 })
 
-describe('a container that disappears while it is stopped', () => {
-  it('does not keep its pod', async () => {
+describe('a container that disappears while the kubelet stops it', () => {
+  it('does not delay the removal of the pod', async () => {
     const { clock, workers, deleted, patches } = bedOf({}, {}, (runtime) => ({
       stopContainer: async ({ containerId }) => {
         await runtime.removeContainer({ containerId })

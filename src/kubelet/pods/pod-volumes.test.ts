@@ -42,7 +42,7 @@ function keeperWith(...there: string[]): Keeper {
 
 const POD: Pod = podOf({ containers: [containerOf('c')] })
 
-test('volumes of a running pod are refreshed periodically', async () => {
+test('volumes of a running pod are updated periodically', async () => {
   const volumes = keeperWith()
   const { clock, workers, events } = bedOf({}, { volumes })
   workers.updatePod({ type: 'ADDED', object: POD })
@@ -57,7 +57,7 @@ test('volumes of a running pod are refreshed periodically', async () => {
   await workers.stop()
 })
 
-test('failed volumes are retried soon, with a growing delay', async () => {
+test('failed mounts of volumes are retried soon, with backoff', async () => {
   const volumes = keeperWith()
   volumes.failure = 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found'
   const { clock, workers } = bedOf({}, { volumes })
@@ -77,7 +77,7 @@ test('failed volumes are retried soon, with a growing delay', async () => {
   await workers.stop()
 })
 
-test('failures after the volumes are mounted use the normal retry interval', async () => {
+test('failed updates of mounted volumes use the normal retry interval', async () => {
   const volumes = keeperWith()
   volumes.failure = 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found'
   let tries = 0
@@ -95,7 +95,7 @@ test('failures after the volumes are mounted use the normal retry interval', asy
   await workers.stop()
 })
 
-test('volumes of pods deleted during a restart are unmounted once all pods are known', async () => {
+test('volumes of pods that were deleted during a kubelet restart are unmounted once all pods are known', async () => {
   const volumes = keeperWith('gone', 'u1')
   const { clock, workers } = bedOf({}, { volumes })
   await clock.advance(5000)
@@ -108,7 +108,7 @@ test('volumes of pods deleted during a restart are unmounted once all pods are k
   await workers.stop()
 })
 
-test('a volume that is still in use is retried', async () => {
+test('the unmount of a volume that is still in use is retried', async () => {
   const volumes = keeperWith('gone')
   volumes.fault = new Error('target is busy')
   const { clock, workers } = bedOf({}, { volumes })
@@ -122,7 +122,7 @@ test('a volume that is still in use is retried', async () => {
   await workers.stop()
 })
 
-test('an image volume is pulled, and mounted by the runtime', async () => {
+test('an image volume is pulled by the kubelet, and mounted by the runtime', async () => {
   const volumes = keeperWith()
   volumes.mount = async () => ({
     mounts: new Map([

@@ -6,7 +6,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import type { ProbeAnswer } from '../probes/probe-action.ts'
 import { bedOf, conditionIn, containerOf, podOf } from './worker.fixture.ts'
 
-test('a simple pod is reported in three patches: admitted, with a sandbox, running', async () => {
+test('a simple pod causes three status patches: admitted, with a sandbox, running', async () => {
   const { clock, workers, patches, events } = bedOf()
   workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(5000)
@@ -39,7 +39,7 @@ test('a simple pod is reported in three patches: admitted, with a sandbox, runni
   await workers.stop()
 })
 
-test('a deleted pod stops within its grace period, is reported once more, and is removed', async () => {
+test('a deleted pod stops within its grace period, gets a last status patch, and is removed', async () => {
   const { clock, workers, patches, events, deleted, runtime } = bedOf()
   workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(5000)
@@ -59,7 +59,7 @@ test('a deleted pod stops within its grace period, is reported once more, and is
   await workers.stop()
 })
 
-test('a failing container restarts at once, then after 10 and 20 seconds, and reports the back-off', async () => {
+test('a failing container restarts at once, then after 10 and 20 seconds, and its status shows the backoff', async () => {
   const { clock, workers, events, patches, runtime } = bedOf()
   const failing = containerOf('c', { command: ['sh', '-c', 'exit 3'] })
   workers.updatePod({ type: 'ADDED', object: podOf({ containers: [failing] }) })
@@ -75,7 +75,7 @@ test('a failing container restarts at once, then after 10 and 20 seconds, and re
   await workers.stop()
 })
 
-test('init containers run in order, a sidecar keeps running, and each step is reported', async () => {
+test('init containers run in order, a sidecar keeps running, and each step is in the pod status', async () => {
   const { clock, workers, patches } = bedOf()
   const initContainers = [
     containerOf('i1', { command: ['sh', '-c', 'sleep 3'] }),
@@ -155,7 +155,7 @@ test('a restarted kubelet adopts running containers and starts nothing twice', a
   await again.stop()
 })
 
-test('orphaned pods are removed once all pods are known', async () => {
+test('pods that the API server no longer has are removed from the runtime once all pods are known', async () => {
   const bed = bedOf()
   bed.workers.updatePod({ type: 'ADDED', object: podOf() })
   await bed.clock.advance(5000)
@@ -169,7 +169,7 @@ test('orphaned pods are removed once all pods are known', async () => {
   await again.stop()
 })
 
-test('a failed status write is retried when the API server is back', async () => {
+test('a failed write of the pod status is retried when the API server is back', async () => {
   const { clock, workers, patches, fault } = bedOf()
   fault.isDown = true
   workers.updatePod({ type: 'ADDED', object: podOf() })
@@ -180,7 +180,7 @@ test('a failed status write is retried when the API server is back', async () =>
   await workers.stop()
 })
 
-test('a pod is active no longer than activeDeadlineSeconds', async () => {
+test('a pod is ended after activeDeadlineSeconds', async () => {
   const { clock, workers, patches } = bedOf()
   workers.updatePod({ type: 'ADDED', object: podOf({ activeDeadlineSeconds: 10 }) })
   await clock.advance(15_000)
@@ -192,7 +192,7 @@ test('a pod is active no longer than activeDeadlineSeconds', async () => {
   await workers.stop()
 })
 
-test('a pod that does not fit is rejected', async () => {
+test('a pod that does not fit on the node is rejected', async () => {
   const { clock, workers, patches, events } = bedOf()
   const resources = { requests: { cpu: '500' } }
   workers.updatePod({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { resources })] }) })
@@ -231,7 +231,7 @@ test('a pod whose container exits with 0 and is not restarted succeeds, and its 
   await workers.stop()
 })
 
-test('a critical pod that does not fit preempts another and is admitted', async () => {
+test('a critical pod that does not fit preempts another pod and is admitted', async () => {
   const { clock, workers, events } = bedOf()
   const asking = (cpu: string): Partial<Pod['spec']> => ({
     containers: [containerOf('c', { resources: { requests: { cpu } } })],
@@ -258,7 +258,7 @@ test('a critical pod that does not fit preempts another and is admitted', async 
   await workers.stop()
 })
 
-test('a pod with a user namespace has it in its sandbox, its containers and its files', async () => {
+test('a pod with hostUsers=false has a user namespace in its sandbox, containers and files', async () => {
   const created: { readonly users: unknown; readonly mounts: readonly { readonly uidMappings?: unknown }[] }[] = []
   const { clock, workers } = bedOf({}, {}, (runtime) => ({
     createContainer: (request, options) => {

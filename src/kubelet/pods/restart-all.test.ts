@@ -70,7 +70,7 @@ test('an exit code without a RestartAllContainers rule restarts no other contain
   await bed.workers.stop()
 })
 
-test('the restart of all containers continues after the kubelet restarts in the middle of it', async () => {
+test('the restart of all containers continues after a restart of the kubelet', async () => {
   const bed = bedOf()
   bed.workers.updatePod({ type: 'ADDED', object: podWithRule() })
   await bed.clock.advance(10_000)

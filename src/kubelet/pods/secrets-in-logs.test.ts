@@ -22,7 +22,7 @@ for (const [what, fault] of [
   ['containers cannot be created', 'createContainer'],
   ['containers cannot be started', 'startContainer'],
 ] as const) {
-  test(`logs and events contain no secret at any verbosity when ${what}`, async () => {
+  test(`kubelet logs and events contain no secret at any verbosity if ${what}`, async () => {
     const lines: string[] = []
     const stream = { write: (text: string | Uint8Array, done: () => void) => (lines.push(String(text)), done()) }
     const { logger: log } = createLog({ stream, clock: createVirtualClock(), verbosity: 10 })

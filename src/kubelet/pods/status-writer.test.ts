@@ -39,7 +39,7 @@ function writerOf(client: ApiClient, status: PodStatus = {}): StatusWriter {
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('the next pod status is computed from the previous one, even if that is not written yet', async () => {
+test('the kubelet computes a pod status from the previous one, even if that is not written yet', async () => {
   const { client, requests } = serverOf()
   const writer = writerOf(client)
   const first = { conditions: [condition('Ready', 'True', '2026-01-01T00:00:01Z')] }
@@ -54,7 +54,7 @@ test('the next pod status is computed from the previous one, even if that is not
   assert.equal(requests.length, 2)
 })
 
-test('a condition of another client that arrives during a pending write is kept', async () => {
+test('the kubelet keeps a pod condition that another client writes during a pending status update', async () => {
   const { client, requests } = serverOf()
   const writer = writerOf(client)
   writer.put({ phase: 'Pending', conditions: [condition('Ready', 'False')] })

@@ -12,7 +12,7 @@ import { createLog } from '#lib/log/log.ts'
 import type { PodOfNode } from '../pod/pod-of-node.ts'
 import { type LogRotationOptions, planRotation, rotateLogs } from './log-rotation.ts'
 
-describe('planRotation', () => {
+describe('planRotation() of container logs', () => {
   it('removes the oldest logs and compresses the others', () => {
     const beside = ['0.log', '0.log.20260101-000001.gz', '0.log.20260101-000002.gz', '0.log.20260101-000003', '1.log']
     assert.deepEqual(planRotation('0.log', beside, 5), { remove: [], compress: ['0.log.20260101-000003'] })
@@ -72,15 +72,15 @@ async function bedOf(t: TestContext, refuses = false): Promise<Bed> {
   }
 }
 
-describe('rotateLogs', () => {
-  it('leaves a small log alone', async (t) => {
+describe('rotateLogs() of a container', () => {
+  it('ignores a log below the size limit', async (t) => {
     const bed = await bedOf(t)
     await writeFile(join(bed.folder, 'c', '0.log'), 'small')
     await rotateLogs(bed)
     assert.deepEqual(bed.reopened, [])
   })
 
-  it('rotates a large log and compresses the one rotated before', async (t) => {
+  it('renames a log above the size limit and compresses the previous one', async (t) => {
     const bed = await bedOf(t)
     const path = join(bed.folder, 'c')
     await writeFile(join(path, '0.log'), 'more than ten bytes')
@@ -93,7 +93,7 @@ describe('rotateLogs', () => {
     assert.deepEqual(bed.reopened, ['k1'])
   })
 
-  it('renames the log back when the runtime fails to reopen it', async (t) => {
+  it('restores the name of the log if the runtime fails to reopen it', async (t) => {
     const bed = await bedOf(t, true)
     await writeFile(join(bed.folder, 'c', '0.log'), 'more than ten bytes')
     await rotateLogs(bed)
@@ -101,7 +101,7 @@ describe('rotateLogs', () => {
     assert.match(bed.output.text, /Failed to rotate log for container/)
   })
 
-  it('reopens a log that was deleted', async (t) => {
+  it('makes the runtime reopen a log that was deleted', async (t) => {
     const bed = await bedOf(t)
     await rotateLogs(bed)
     assert.deepEqual(bed.reopened, ['k1'])

@@ -9,7 +9,7 @@ import { createSeededRandom } from '#lib/random.ts'
 
 import { stopAll } from './stop-all.ts'
 
-test('all containers stop, failures are logged, and the pods stay', async () => {
+test('stopAll() stops all containers, logs failures, and keeps the sandboxes', async () => {
   const clock = createVirtualClock()
   const runtime = new MemoryRuntime({ clock, random: createSeededRandom(1) })
   await runtime.pullImage({ image: { image: 'server' } })

@@ -131,7 +131,7 @@ function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> =
   }
 }
 
-test('requests without credentials or with an unknown token get 401', async () => {
+test('the kubelet server answers 401 to requests without credentials or with an unknown token', async () => {
   const { ask } = kubelet({})
   assert.deepEqual(await ask('/pods', { headers: {} }), [401, 'Unauthorized'])
   assert.deepEqual(await ask('/pods', { headers: { authorization: 'Bearer made-up' } }), [401, 'Unauthorized'])
@@ -145,7 +145,7 @@ const PATHS = [
   ['/checkpoint/default/web/c', '/debug/pprof/', '/debug/pprof/profile', '/debug/flags/v', '/cri/exec/token'],
 ].flat()
 
-test('CVE-2019-11248, CVE-2025-0426: every path is refused without a permission', async () => {
+test('CVE-2019-11248, CVE-2025-0426: the kubelet server refuses every path to a user without permission', async () => {
   const { ask } = kubelet({ current: { containerId: 'k1', logPath: '' } })
   for (const path of PATHS)
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'BREW']) {
@@ -184,8 +184,8 @@ const DIRECT_REQUESTS: readonly (readonly [user: string, method: string, path: s
   ),
 ]
 
-describe('createKubeletApi', () => {
-  it('refuses commands to a user who may only get nodes/proxy, for all methods and spellings', async () => {
+describe('kubelet server', () => {
+  it('refuses commands in containers to a user who may only get nodes/proxy, for all methods and spellings', async () => {
     const commands: unknown[] = []
     const { ask } = kubelet(
       { current: { containerId: 'k1', logPath: '' } },
@@ -203,7 +203,7 @@ describe('createKubeletApi', () => {
     assert.deepEqual(commands, [['id'], ['id']])
   })
 
-  it('requires create when a WebSocket opens a stream', async () => {
+  it('requires the create permission when a WebSocket opens a stream', async () => {
     const { ask } = kubelet({ current: { containerId: 'k1', logPath: '' } })
     const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'a' }
     const headers = { authorization: 'Bearer looking-token', ...upgrade }
@@ -231,7 +231,7 @@ describe('createKubeletApi', () => {
     assert.equal((await ask('/statusz/x'))[0], 404)
   })
 
-  it('lists the allowed methods in a 405', async () => {
+  it('lists the allowed methods in a response 405', async () => {
     const { respond } = kubelet({})
     for (const [path, allow] of [
       ['/run/default/web/c', 'POST'],
@@ -245,7 +245,7 @@ describe('createKubeletApi', () => {
   })
 })
 
-test('each path needs its own permission, which the refusal names', async () => {
+test('the kubelet server requires a separate permission for each path, and names it in the response 403', async () => {
   const { ask } = kubelet({})
   const headers = { authorization: 'Bearer metrics-token' }
   assert.deepEqual(await ask('/metrics', { headers }), [200, 'kubelet_running_pods 1\n'])
@@ -260,7 +260,7 @@ test('each path needs its own permission, which the refusal names', async () => 
   ])
 })
 
-test('the kubelet caches token and access reviews, and concurrent requests share one review', async () => {
+test('the kubelet server caches token and access reviews, and concurrent requests share one review', async () => {
   const { ask, reviews } = kubelet({})
   await Promise.all([ask('/healthz'), ask('/healthz')])
   await ask('/healthz')
@@ -270,7 +270,7 @@ test('the kubelet caches token and access reviews, and concurrent requests share
   assert.equal(reviews(), 4)
 })
 
-test('no cache of the kubelet has a bearer token as a key', async (context) => {
+test('the kubelet server has no bearer token as a key of a cache', async (context) => {
   const lookups = context.mock.method(ExpiringCache.prototype, 'get')
   const { ask } = kubelet({})
   assert.equal((await ask('/healthz'))[0], 200)
@@ -279,7 +279,7 @@ test('no cache of the kubelet has a bearer token as a key', async (context) => {
   assert.ok(!keys.some((key) => key?.includes('admin-token')))
 })
 
-test('serves pods, configuration and health; unknown paths get 404', async () => {
+test('the kubelet server responds with pods, configuration and health, and with 404 to unknown paths', async () => {
   const { ask } = kubelet({})
   assert.deepEqual(await ask('/healthz'), [200, 'ok'])
   const [, pods] = await ask('/pods')
@@ -289,7 +289,7 @@ test('serves pods, configuration and health; unknown paths get 404', async () =>
   assert.deepEqual(await ask('/constructor'), [404, '404 page not found\n'])
 })
 
-test('/healthz reports each check, and fails when the sync loop is unhealthy', async () => {
+test('/healthz of the kubelet reports each check, and fails if the sync loop is unhealthy', async () => {
   const { ask } = kubelet({})
   assert.deepEqual(await ask('/healthz?verbose'), [
     200,
@@ -304,7 +304,7 @@ test('/healthz reports each check, and fails when the sync loop is unhealthy', a
   isInSync = true
 })
 
-test('/containerLogs sends the log of a container, or the reason why there is none', async () => {
+test('/containerLogs of the kubelet sends the log of a container, or the reason why there is none', async () => {
   const logPath = join(dir, '0.log')
   await writeFile(logPath, '2026-11-15T10:13:59.271175292Z stdout F hello\n')
   const { ask } = kubelet({ current: { containerId: 'k1', logPath } })
@@ -324,7 +324,7 @@ test('/containerLogs sends the log of a container, or the reason why there is no
   assert.deepEqual([status, text], [400, `container "c" in pod "web" is waiting to start: image can't be pulled`])
 })
 
-test('streams need an upgrade, a stream, a pod and a container; /run needs no upgrade', async () => {
+test('/exec and /attach of the kubelet need an upgrade, a stream, a pod and a container; /run needs no upgrade', async () => {
   const { ask } = kubelet(
     { current: { containerId: 'k1', logPath: '' } },
     {
@@ -348,7 +348,7 @@ test('streams need an upgrade, a stream, a pod and a container; /run needs no up
 
 const running = { current: { containerId: 'c1', logPath: '' }, record: { ...record, run: { id: 'x', startedMs: 0 } } }
 
-test('the runtime writes checkpoints below the kubelet’s directory', async (t) => {
+test('/checkpoint of the kubelet makes the runtime write below the kubelet’s directory', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'checkpoints-'))
   t.after(() => rm(folder, { recursive: true }))
   const calls: object[] = []
@@ -365,7 +365,7 @@ test('the runtime writes checkpoints below the kubelet’s directory', async (t)
   assert.deepEqual(calls, [{ containerId: 'c1', location, timeout: 300 }])
 })
 
-test('failed checkpoints have upstream’s texts', async () => {
+test('/checkpoint of the kubelet fails with upstream’s texts', async () => {
   const checkpointContainer = (): Promise<never> =>
     Promise.reject(new GrpcError('unimplemented', 'method CheckpointContainer not implemented'))
   const { ask } = kubelet(running, { checkpointContainer })

@@ -39,17 +39,17 @@ async function read(options: Partial<LogOptions>, text = LINES): Promise<string>
   return Buffer.concat(pieces).toString()
 }
 
-test('partial lines of a container log are joined', async () => {
+test('partial lines in the file of a container log are joined', async () => {
   assert.equal(await read({}), 'one\ntwo\n\nfive words in a line\n')
 })
 
-test('each line of a log with timestamps begins with one timestamp', async () => {
+test('each line of a container log with timestamps begins with one timestamp', async () => {
   const text = await read({ timestamps: true })
   assert.equal(text.split('\n')[1], `${at(2)} two`)
   assert.equal(text.split('\n').length, 5)
 })
 
-test('tailLines, sinceTime and limitBytes limit the output', async () => {
+test('tailLines, sinceTime and limitBytes limit the output of a container log', async () => {
   assert.equal(await read({ tailLines: 1 }), 'five words in a line\n')
   assert.equal(await read({ tailLines: 0 }), '')
   assert.equal(await read({ tailLines: 100 }), await read({}))
@@ -57,7 +57,7 @@ test('tailLines, sinceTime and limitBytes limit the output', async () => {
   assert.equal(await read({ limitBytes: 5 }), 'one\nt')
 })
 
-test('tailLines does not include lines written meanwhile', async () => {
+test('tailLines of a container log does not include lines written meanwhile', async () => {
   const path = join(dir, 'meanwhile.log')
   await writeFile(path, LINES)
   const pieces: string[] = []
@@ -70,13 +70,13 @@ test('tailLines does not include lines written meanwhile', async () => {
   assert.equal(pieces.join(''), 'five words in a line\n')
 })
 
-test('tailLines spans blocks, and an incomplete line is left for later', async () => {
+test('tailLines of a container log spans blocks, and an incomplete line is returned later', async () => {
   const many = Array.from({ length: 20_000 }, (_, n) => `${at(1)} stdout F line ${n}\n`).join('')
   assert.equal(await read({ tailLines: 2 }, `${many}${at(2)} stdout F not yet`), 'line 19998\nline 19999\n')
   assert.equal((await read({}, many)).split('\n').length, 20_001)
 })
 
-test('a followed log continues after a rotation', async () => {
+test('a followed container log continues after a rotation', async () => {
   const path = join(dir, 'follow.log')
   await writeFile(path, `${at(1)} stdout F first\n`)
   let isGrowing = true

@@ -58,7 +58,7 @@ async function get(
   return { status, headers, text: Buffer.concat(pieces).toString() }
 }
 
-describe('/logs/', () => {
+describe('/logs/ of the kubelet', () => {
   it('lists a directory as Go does', async () => {
     const { status, headers, text } = await get('/logs/')
     assert.equal(status, 200)
@@ -119,7 +119,7 @@ describe('/logs/', () => {
     assert.deepEqual(await part('lines=1-2'), [200, undefined, 'line one\nline two\n'])
   })
 
-  it('sends no file from outside the directory', async () => {
+  it('sends no file outside of the directory', async () => {
     for (const path of [
       '/logs/secret',
       '/logs/out/etc/passwd',
@@ -142,7 +142,7 @@ describe('/logs/', () => {
     }
   })
 
-  it('redirects to the path with or without a slash', async () => {
+  it('redirects to the path with or without a trailing slash', async () => {
     for (const [path, location] of [
       ['/logs', 'logs/'],
       ['/logs/pods', 'pods/'],
@@ -153,7 +153,7 @@ describe('/logs/', () => {
     }
   })
 
-  it('answers other methods with 405, missing files with 404, and is disabled without a directory', async () => {
+  it('answers other methods with 405 and missing files with 404, and is disabled without a directory', async () => {
     assert.equal((await get('/logs/syslog', { method: 'POST' })).status, 405)
     assert.equal((await get('/logs/none')).status, 404)
     assert.equal((await get('/logs/dangling')).status, 404)

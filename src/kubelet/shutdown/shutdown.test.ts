@@ -20,7 +20,7 @@ const period = (priority: number, shutdownGracePeriodSeconds: number): ShutdownP
   shutdownGracePeriodSeconds,
 })
 
-describe('periodsOf', () => {
+describe('periodsOf() a node shutdown', () => {
   const of = (shutdownGracePeriod: string, critical = '0s', byPriority: ShutdownPeriod[] = []): object =>
     periodsOf({
       shutdownGracePeriod,
@@ -28,7 +28,7 @@ describe('periodsOf', () => {
       shutdownGracePeriodByPodPriority: byPriority,
     })
 
-  it('is empty without configured grace periods', () => assert.deepEqual(of('0s'), []))
+  it('returns no periods without configured grace periods', () => assert.deepEqual(of('0s'), []))
 
   it('derives two periods from shutdownGracePeriod and shutdownGracePeriodCriticalPods', () => {
     assert.deepEqual(of('30s', '10s'), [period(0, 20), period(2_000_000_000, 10)])
@@ -38,22 +38,22 @@ describe('periodsOf', () => {
     assert.deepEqual(of('0s', '0s', [period(100, 5), period(-1, 3)]), [period(-1, 3), period(100, 5)])
   })
 
-  it('uses shutdownGracePeriod and shutdownGracePeriodCriticalPods when the priority gate is off', () => {
+  it('uses shutdownGracePeriod and shutdownGracePeriodCriticalPods if the priority gate is off', () => {
     const settings = { shutdownGracePeriod: '5s', shutdownGracePeriodCriticalPods: '0s' }
     const byPriority = { ...settings, shutdownGracePeriodByPodPriority: [period(1, 1)] }
     assert.deepEqual(periodsOf(byPriority, false), [period(0, 5), period(2_000_000_000, 0)])
   })
 })
 
-describe('groupsOf', () => {
-  it('puts each pod into the group at or below its priority', () => {
+describe('groupsOf() pods at a node shutdown', () => {
+  it('assigns each pod to the group with the highest priority that is not above that of the pod', () => {
     const pods = [podOf('lower', -5), podOf('low', 0), podOf('between', 50), podOf('at', 100), podOf('above', 5000)]
     const groups = groupsOf([period(0, 1), period(100, 2), period(1000, 3)], pods)
     const names = groups.map((group) => group.pods.map(({ metadata }) => metadata.name))
     assert.deepEqual(names, [['lower', 'low', 'between'], ['at'], ['above']])
   })
 
-  it('gives no pod more than its own grace period', () => {
+  it('limits the grace period of each pod to terminationGracePeriodSeconds', () => {
     assert.equal(graceOf(podOf('p', 0, 2), period(0, 10)), 2)
     assert.equal(graceOf(podOf('p', 0, 60), period(0, 10)), 10)
   })
@@ -129,7 +129,7 @@ async function begin(t: TestContext, pods: readonly Pod[]): Promise<Scene> {
   return { clock, source, state, ended, events, page: () => registry.render(), saved }
 }
 
-describe('ShutdownManager', () => {
+describe('ShutdownManager of a node', () => {
   it('stops pods with low priority first, then critical ones', async (t) => {
     const pods = [podOf('critical-1', 2_000_001_000), podOf('plain-3', 0), podOf('quick-1', 5, 1)]
     const { clock, source, state, ended, events } = await begin(t, pods)
@@ -144,7 +144,7 @@ describe('ShutdownManager', () => {
     assert.equal(source.activeLocks, 0)
   })
 
-  it('waits for no group longer than its grace period', async (t) => {
+  it('waits for no group of pods longer than its grace period', async (t) => {
     const { clock, source, ended } = await begin(t, [podOf('critical-1', 2_000_001_000), podOf('slow-100', 0)])
     source.tell(true)
     await clock.advance(0)
@@ -154,7 +154,7 @@ describe('ShutdownManager', () => {
     assert.equal(source.activeLocks, 0)
   })
 
-  it('admits pods again after a cancellation, and handles the next shutdown', async (t) => {
+  it('admits pods again after a cancelled shutdown, and handles the next shutdown', async (t) => {
     const { clock, source, state, events } = await begin(t, [])
     source.tell(true)
     source.tell(false)
@@ -174,7 +174,7 @@ describe('ShutdownManager', () => {
     assert.deepEqual([source.watches, source.activeLocks], [2, 1])
   })
 
-  it('records its start and end as a metric and in a file', async (t) => {
+  it('records the start and end of a shutdown as a metric and in a file', async (t) => {
     const { clock, source, page, saved } = await begin(t, [podOf('p-2', 0)])
     source.tell(true)
     await clock.advance(0)

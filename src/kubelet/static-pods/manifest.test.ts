@@ -8,8 +8,8 @@ const HTTP: ManifestSource = { ...FILE, kind: 'http', where: 'https://example.co
 const web = (more = '', image = 'nginx:1'): string =>
   `apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: c, image: ${image}${more}}]\n`
 
-describe('podsOf', () => {
-  it("returns the manifest's pod, bound to this node and with API server defaults", () => {
+describe('podsOf() a static pod manifest', () => {
+  it('returns the pod, bound to this node and with the defaults of the API server', () => {
     const [pod, ...others] = podsOf(web(), FILE)
     assert.deepEqual(others, [])
     const { name, namespace, uid = '', annotations } = pod?.metadata ?? {}
@@ -22,14 +22,14 @@ describe('podsOf', () => {
     assert.equal(pod?.status.phase, 'Pending')
   })
 
-  it('returns the same UID for the same content at the same source', () => {
+  it('returns the same UID for the same content from the same source', () => {
     const uid = (text: string, source = FILE): string => podsOf(text, source)[0]?.metadata.uid ?? ''
     assert.equal(uid(web()), uid(web()))
     const others = [uid(web('', 'nginx:2')), uid(web(), { ...FILE, where: '/etc/m/b.yaml' }), uid(web(), HTTP)]
     assert.equal(new Set([uid(web()), ...others]).size, 4)
   })
 
-  it('accepts a PodList from a URL, without tolerations', () => {
+  it('accepts a PodList from a URL, and adds no tolerations', () => {
     const item = '{metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}'
     const list = `apiVersion: v1\nkind: PodList\nitems: [${item}]\n`
     const [pod] = podsOf(list, HTTP)

@@ -37,7 +37,7 @@ const hintsOf = (machine: MachineState, gi: number): string[] =>
 const taken = (machine: MachineState, gi: number, ...numaAffinity: number[]): MachineState =>
   withBlocks(machine, [{ numaAffinity, type: 'memory', size: gi * GI }])
 
-test('memory types are read for each NUMA node', () => {
+test('the memory manager reads memory types of each NUMA node', () => {
   assert.equal(memoryOf('Node 0 MemTotal:       24682416 kB\nNode 0 MemFree: 1 kB\n'), 24_682_416 * 1024)
   assert.deepEqual([2048, 1_048_576, 64].map(hugePagesName), ['hugepages-2Mi', 'hugepages-1Gi', 'hugepages-64Ki'])
   const hugePages = new Map([['hugepages-1Gi', 2 * GI]])
@@ -48,7 +48,7 @@ test('memory types are read for each NUMA node', () => {
   })
 })
 
-test('memory comes from one node if possible, and groups exclude nodes that serve single containers', () => {
+test('the memory manager prefers memory of one NUMA node, and groups only nodes that serve no single containers', () => {
   assert.deepEqual(hintsOf(TWO, 8), ['0!', '1!', '0,1'])
   assert.deepEqual(hintsOf(TWO, 10), ['1!', '0,1'], 'the first keeps some for the machine')
   assert.deepEqual(hintsOf(TWO, 15), ['0,1!'])
@@ -61,7 +61,7 @@ test('memory comes from one node if possible, and groups exclude nodes that serv
   assert.deepEqual([grouped[0]?.memoryMap['memory']?.free, grouped[1]?.memoryMap['memory']?.free], [0, 7 * GI])
 })
 
-test('conflicting requests are rejected with upstream’s texts', () => {
+test('the memory manager rejects conflicting requests with upstream’s texts', () => {
   const pick = (machine: MachineState, gi: number, hint: Hint = ANYWHERE): readonly number[] =>
     pickMemoryNodes({ machine, request: request(gi), reusable: noneReusable }, hint)
   const refused = (machine: MachineState, gi: number, hint: Hint, why: string): void =>
@@ -95,7 +95,7 @@ test('conflicting requests are rejected with upstream’s texts', () => {
   refused(grouped, 4, { nodes: [0], isPreferred: true }, 'failed to find the extended preferred hint')
 })
 
-test('allocations and releases keep the totals of each node', () => {
+test('allocations and releases of memory keep the totals of each NUMA node', () => {
   const sizes = fc.array(fc.record({ gi: fc.integer({ min: 1, max: 12 }), leaves: fc.boolean() }), { maxLength: 12 })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), sizes, (count, requests) => {
@@ -138,7 +138,7 @@ test('allocations and releases keep the totals of each node', () => {
 const isSameCells = (machine: MachineState, a: number, b: number): boolean =>
   JSON.stringify(machine[a]?.cells) === JSON.stringify(machine[b]?.cells)
 
-test('reserved memory per NUMA node must add up to the reserved memory of the node', () => {
+test('reserved memory of NUMA nodes must add up to the reserved memory of the node', () => {
   const input = {
     policy: 'Static',
     nodes: [node(0), node(1)],
@@ -231,7 +231,7 @@ async function admit(manager: MemoryManager, pod: Pod): Promise<void> {
   }
 }
 
-test('guaranteed containers get memory of specific nodes, also after a restart', () =>
+test('the memory manager assigns Guaranteed containers to NUMA nodes, also after a restart', () =>
   withBed(async ({ path, meters, open }) => {
     const manager = await open()
     const pod = podWith('u1', [sized('a', '8Gi'), sized('b', '8Gi')])
@@ -274,7 +274,7 @@ test('guaranteed containers get memory of specific nodes, also after a restart',
     await assert.rejects(open(), /checkpoint is corrupted/)
   }))
 
-test('later containers reuse the memory of init containers, and the rest is freed at their start', () =>
+test('the memory manager reuses memory of init containers, and frees the rest when main containers start', () =>
   withBed(async ({ path, open }) => {
     const manager = await open()
     const sidecar = sized('side', '2Gi', { restartPolicy: 'Always' })
@@ -297,7 +297,7 @@ test('later containers reuse the memory of init containers, and the rest is free
     await open()
   }))
 
-test('only requests of guaranteed containers are allocated', () => {
+test('the memory manager allocates only requests of Guaranteed containers', () => {
   const pod = podWith('u1', [sized('a', '1Gi')])
   assert.deepEqual([...memoryRequest(pod, sized('a', '1Gi'))], [['memory', GI]])
   const amounts = { 'hugepages-2Mi': '4Mi', memory: '1Gi', cpu: '1' }

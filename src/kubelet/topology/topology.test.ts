@@ -28,7 +28,7 @@ function machine({ nodes = 1, cores = 4, threads = 2 } = {}): Cpu[] {
 
 const idsOf = (cpus: readonly Cpu[]): Set<number> => new Set(cpus.map(({ id }) => id))
 
-test('cpuSetText writes Linux’ format', () => {
+test('cpuSetText() writes Linux’ format of CPU lists', () => {
   assert.equal(cpuSetText([8, 0, 1, 3, 2]), '0-3,8')
   assert.deepEqual(cpuIds('0-2,7\n'.trim()), [0, 1, 2, 7])
   fc.assert(
@@ -52,13 +52,13 @@ test('the CPU manager takes whole cores first, then siblings of cores in use', (
   })
 })
 
-test('a whole NUMA node is taken if that many CPUs are requested', () => {
+test('the CPU manager takes a whole NUMA node if that many CPUs are requested', () => {
   const cpus = machine({ nodes: 2 })
   const picked = pickCpus(cpus, new Set([...idsOf(cpus)].filter((id) => id !== 0)), 8)
   assert.ok([...picked].every((id) => cpus[id]?.node === 1))
 })
 
-test('picked CPUs are available, of the requested number, and on as few cores as possible', () => {
+test('the CPU manager takes available CPUs in the requested number on as few cores as possible', () => {
   const anyMachine = fc.record({ nodes: fc.integer({ min: 1, max: 4 }), cores: fc.integer({ min: 1, max: 6 }) })
   fc.assert(
     fc.property(anyMachine, fc.infiniteStream(fc.boolean()), fc.nat(48), (shape, flags, count) => {
@@ -87,7 +87,7 @@ test('topology hints list all sets of NUMA nodes with enough CPUs, and prefer th
   assert.deepEqual(hintsFor({ ...request, available: [[0], [1], [1]] }), [{ nodes: [0, 1], isPreferred: false }])
 })
 
-test('decide() merges topology hints according to the policy', () => {
+test('the topology manager merges hints according to its policy', () => {
   const [zero, one, both]: Hint[] = [
     { nodes: [0], isPreferred: true },
     { nodes: [1], isPreferred: true },
@@ -113,7 +113,7 @@ test('decide() merges topology hints according to the policy', () => {
   assert.deepEqual(decide('none', [0, 1], [[]]), { nodes: undefined, isPreferred: false, isAdmitted: true })
 })
 
-test('isNarrower() prefers NUMA nodes with lower numbers in sets of equal size', () => {
+test('the topology manager prefers NUMA nodes with lower numbers in sets of equal size', () => {
   const hint = (...nodes: number[]): Hint => ({ nodes, isPreferred: true })
   assert.ok(isNarrower(hint(3), hint(0, 1)))
   assert.ok(isNarrower(hint(1, 2), hint(0, 3)), 'as numbers: 6 is less than 9')
@@ -133,7 +133,7 @@ function guaranteed(uid: string, ...cpus: string[]): Pod {
   return { metadata: { uid, name: uid, namespace: 'ns' }, spec: { containers }, status: {} }
 }
 
-test('guaranteed containers with whole CPUs get exclusive ones, also after a restart', async (t) => {
+test('the CPU manager gives Guaranteed containers with whole CPUs exclusive ones, also after a restart', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'cpus-'))
   t.after(() => rm(dir, { recursive: true }))
   const cpus = machine()

@@ -79,7 +79,7 @@ async function pathOf(volumeManager: DiskVolumeManager, pod: Pod, volume: string
   return mounted.mounts.get(volume)?.hostPath ?? ''
 }
 
-test('each kind of volume is at upstream’s path', async (t) => {
+test('volumes of each type have upstream’s paths', async (t) => {
   const { root, mounter, maps, secrets, restart } = await bedIn(t)
   maps.set('cm', { metadata: {}, data: { a: '1' }, binaryData: { b: 'AgM=' } })
   secrets.set('s', { metadata: {}, data: { k: Buffer.from('hush').toString('base64') } })
@@ -149,7 +149,7 @@ test('each kind of volume is at upstream’s path', async (t) => {
   )
 })
 
-test('a missing object fails with upstream’s message, and other volumes still mount', async (t) => {
+test('a volume with a missing object fails with upstream’s message, and other volumes are mounted', async (t) => {
   const { root, maps, restart } = await bedIn(t)
   maps.set('cm', { metadata: {}, data: { a: '1' } })
   const mode = { defaultMode: 0o644 }
@@ -180,7 +180,7 @@ test('a missing object fails with upstream’s message, and other volumes still 
   await access(`${root}/pods/u1/volumes/kubernetes.io~configmap/ok`)
 })
 
-test('a second mount refreshes content and keeps other volumes, also after a restart', async (t) => {
+test('a second mount updates the content of a volume and keeps other volumes, also after a restart', async (t) => {
   const { mounter, maps, secrets, restart } = await bedIn(t)
   maps.set('cm', { metadata: {}, data: { a: '1' } })
   secrets.set('s', { metadata: {}, data: { k: 'YQ==' } })
@@ -201,7 +201,7 @@ test('a second mount refreshes content and keeps other volumes, also after a res
   assert.equal(mounter.requests.length, 1)
 })
 
-test('unmounting removes mounts and directories, and nothing that links point to', async (t) => {
+test('unmounting a pod’s volumes removes mounts and directories, but no files behind links', async (t) => {
   const { root, mounter, secrets, left, restart } = await bedIn(t)
   const outside = join(root, 'outside')
   await mkdir(outside)
@@ -230,7 +230,7 @@ test('unmounting removes mounts and directories, and nothing that links point to
   await assert.rejects(volumeManager.unmount('../..'), /invalid pod UID/)
 })
 
-test('fsGroup owns the volumes of the pod', async (t) => {
+test('fsGroup of the pod becomes the group of its volumes', async (t) => {
   const { maps, restart } = await bedIn(t)
   maps.set('cm', { metadata: {}, data: { a: '1' } })
   const fsGroup = process.getgid?.() ?? 0
@@ -265,7 +265,7 @@ const claimVolume = (name: string, more: { readOnly?: boolean } = {}): Volume =>
   persistentVolumeClaim: { claimName: name, ...more },
 })
 
-test('claims mount a path of the node or a directory for the pod', async (t) => {
+test('a volume of a claim is a path of the node or a directory for the pod', async (t) => {
   const { root, mounter, claims, persistent, restart } = await bedIn(t)
   await mkdir(join(root, 'disk1'))
   claims
@@ -307,7 +307,7 @@ test('claims mount a path of the node or a directory for the pod', async (t) => 
   )
 })
 
-test('claims that are not ready are reported in one message, with upstream’s text', async (t) => {
+test('claims that are not bound are reported in one message, with upstream’s text', async (t) => {
   const { claims, persistent, restart } = await bedIn(t)
   claims
     .set('pending', { ...boundClaim('pending', ''), status: { phase: 'Pending' } })
@@ -344,7 +344,7 @@ test('claims that are not ready are reported in one message, with upstream’s t
   assert.equal(mounted.failures.length, 1)
 })
 
-test('volumes on other nodes, missing ones and unsupported ones are rejected', async (t) => {
+test('volumes that are on other nodes, missing or unsupported are rejected', async (t) => {
   const { claims, persistent, restart } = await bedIn(t)
   claims.set('a', boundClaim('a', 'pv-a')).set('b', boundClaim('b', 'pv-b')).set('c', boundClaim('c', 'pv-c'))
   const terms = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['node2'] }] }]
@@ -386,7 +386,7 @@ test('an NFS volume is mounted once with its options, and unmounted with the pod
   assert.deepEqual(await mounter.list(), [])
 })
 
-test('a failed mount leaves no directory, and its message is upstream’s', async (t) => {
+test('a failed mount of a volume leaves no directory, and has upstream’s message', async (t) => {
   const { root, mounter, restart } = await bedIn(t)
   const output = 'mount.nfs: Connection refused\n'
   const args = ['-t', 'nfs', 'files:/b', '/target']
@@ -400,7 +400,7 @@ test('a failed mount leaves no directory, and its message is upstream’s', asyn
   await assert.rejects(access(`${root}/pods/u1/volumes/kubernetes.io~nfs/b`))
 })
 
-test('a subPath is created, mounted once, and never leads outside the volume', async (t) => {
+test('a subPath of a volume is created, mounted once, and never leads outside the volume', async (t) => {
   const { root, mounter, restart } = await bedIn(t)
   const pod = podWith([{ name: 'e', emptyDir: {} }])
   const volumeManager = restart()
@@ -432,7 +432,7 @@ test('a subPath is created, mounted once, and never leads outside the volume', a
   assert.deepEqual(await mounter.list(), [])
 })
 
-test('an ending pod does not wait for the API server', async (t) => {
+test('the mount of volumes ends when its signal is aborted, without waiting for the API server', async (t) => {
   const { maps, restart } = await bedIn(t)
   const ending = new AbortController()
   maps.get = () => {

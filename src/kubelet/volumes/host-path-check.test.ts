@@ -7,7 +7,7 @@ import { test } from 'node:test'
 
 import { checkHostPath } from './host-path-check.ts'
 
-test('checkHostPath checks the type of a path and creates it for the OrCreate types', async (t) => {
+test('checkHostPath() checks the type of a hostPath and creates it for the OrCreate types', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'host-path-'))
   t.after(() => rm(dir, { recursive: true }))
   const made = join(dir, 'a/b')

@@ -8,7 +8,7 @@ import { setOwnership } from './ownership.ts'
 
 const gid = process.getgid?.() ?? 0
 
-test('fsGroup gets access to the whole tree, and links are not followed', async (t) => {
+test('fsGroup gets access to all files of a volume, and links are not followed', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'ownership-'))
   t.after(() => rm(root, { recursive: true }))
   const dir = join(root, 'volume')

@@ -63,7 +63,7 @@ const request = (audience = '', expirationSeconds = 3607): Parameters<PodTokens[
   expirationSeconds,
 })
 
-test('a token is bound to its pod, shared, and renewed when a fifth of its lifetime is left', async () => {
+test('a service account token is bound to its pod, cached, and renewed when a fifth of its lifetime is left', async () => {
   const { clock, tokens, requests } = bedOf()
   assert.equal(await tokens.get(request()), 't1')
   assert.deepEqual(requests, [
@@ -84,7 +84,7 @@ test('a token is bound to its pod, shared, and renewed when a fifth of its lifet
   assert.equal(await tokens.get(request()), 't3')
 })
 
-test('a long-lived token is renewed each day', async () => {
+test('a long-lived service account token is renewed each day', async () => {
   const { clock, tokens } = bedOf()
   assert.equal(await tokens.get(request('', 30 * 86_400)), 't1')
   await clock.advance(86_380_000)
@@ -93,7 +93,7 @@ test('a long-lived token is renewed each day', async () => {
   assert.equal(await tokens.get(request('', 30 * 86_400)), 't2')
 })
 
-test('without an API server the pod keeps its token until it expires, and then get() fails', async () => {
+test('without an API server a pod uses its service account token until that expires, and then get() fails', async () => {
   const { clock, tokens, errors, fault } = bedOf()
   fault.isDown = true
   await assert.rejects(tokens.get(request()), { message: 'failed to fetch token: connection refused' })

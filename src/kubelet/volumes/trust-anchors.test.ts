@@ -26,7 +26,7 @@ const request = (more: Partial<TrustSelection>): TrustSelection => ({
   ...more,
 })
 
-test('trust anchors are unique and in stable order, selected by bundle name or by signer', () => {
+test('trust anchors of a volume are unique and in stable order, selected by bundle name or by signer', () => {
   assert.equal(trustAnchors(BUNDLES, request({ name: 'one' })), pem('a') + pem('b'))
   const signerName = 'example.com/x'
   assert.equal(trustAnchors(BUNDLES, request({ signerName, labelSelector: {} })), pem('a') + pem('c'))

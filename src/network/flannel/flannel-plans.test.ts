@@ -25,7 +25,7 @@ const link = (fields: Partial<LinkState>): LinkState => ({
   ...fields,
 })
 
-describe('net-conf.json', () => {
+describe('net-conf.json of flannel', () => {
   it("has flannel's defaults", () => {
     const conf = parseNetConf('{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan"}}')
     assert.deepEqual(conf, { network: '10.244.0.0/16', backend: VXLAN })
@@ -54,10 +54,10 @@ describe('net-conf.json', () => {
     '{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan","VNI":"1"}}',
     '{"EnableIPv4":false,"Network":"10.244.0.0/16","Backend":{"Type":"vxlan"}}',
   ])
-    it(`refuses ${text}`, () => assert.throws(() => parseNetConf(text), NetConfError))
+    it(`is refused: ${text}`, () => assert.throws(() => parseNetConf(text), NetConfError))
 })
 
-describe('leases', () => {
+describe('flannel node annotations', () => {
   const nameOf = annotationNames()
   const node = (annotations: Record<string, string>, podCIDRs = ['10.244.2.0/24']): Node =>
     ({ metadata: { name: 'b', annotations }, spec: { podCIDRs }, status: {} }) as unknown as Node
@@ -77,7 +77,7 @@ describe('leases', () => {
     assert.deepEqual(leasesOf(node(annotations), nameOf), [{ ...LEASE_B }])
   })
 
-  it('with invalid annotations are ignored, and nothing of them reaches a command', () => {
+  it('are ignored if they are invalid, and never become part of a command', () => {
     assert.deepEqual(leasesOf(node({}), nameOf), [])
     const annotations = { [nameOf('kube-subnet-manager')]: 'true', [nameOf('backend-type')]: 'vxlan' }
     assert.deepEqual(leasesOf(node({ ...annotations, [nameOf('public-ip')]: '1.2.3.4 dev lo' }), nameOf), [])
@@ -88,7 +88,7 @@ describe('leases', () => {
     assert.equal(lease?.mac, undefined)
   })
 
-  it('become subnet.env', () => {
+  it('determine subnet.env', () => {
     const facts = { network: '10.244.0.0/16', subnets: ['10.244.2.0/24'], mtu: 1450, masquerades: true }
     assert.equal(
       subnetEnv(facts),
@@ -108,7 +108,7 @@ const LEASE_B: Lease = {
   mac: '02:00:00:00:00:0b',
 }
 
-describe('VXLAN link', () => {
+describe('VXLAN link of flannel', () => {
   const spec = {
     name: 'flannel.1',
     family: 4 as const,
@@ -129,7 +129,7 @@ describe('VXLAN link', () => {
     addr_info: [{ family: 'inet', local: '10.244.1.0', prefixlen: 32, scope: 'global' }],
   })
 
-  it('is created with the published MAC', () => {
+  it('is created with the MAC address in the node annotation', () => {
     const [made] = planVxlan(spec, undefined)
     assert.equal(
       made?.join(' '),
@@ -137,14 +137,14 @@ describe('VXLAN link', () => {
     )
   })
 
-  it('is kept if it fits', () => assert.deepEqual(planVxlan(spec, found), []))
+  it('is kept if its settings are right', () => assert.deepEqual(planVxlan(spec, found), []))
 
-  it('is replaced if it differs', () => {
+  it('is replaced if its settings differ', () => {
     const commands = planVxlan({ ...spec, backend: { ...VXLAN, vni: 7 } }, found)
     assert.deepEqual(commands[0], ['link', 'delete', 'dev', 'flannel.1'])
   })
 
-  it('gets missing settings', () => {
+  it('gets missing addresses and settings', () => {
     const commands = planVxlan(spec, { ...found, mtu: 1500, addr_info: [], flags: [] })
     assert.deepEqual(commands, [
       ['link', 'set', 'dev', 'flannel.1', 'mtu', '1450'],
@@ -153,13 +153,13 @@ describe('VXLAN link', () => {
     ])
   })
 
-  it('has an MTU that leaves room for VXLAN', () => {
+  it('has an MTU that leaves room for the VXLAN header', () => {
     assert.equal(vxlanMtu({ family: 6, backend: VXLAN, external: EXTERNAL }), 1430)
     assert.equal(vxlanMtu({ family: 4, backend: { ...VXLAN, mtu: 1300 }, external: EXTERNAL }), 1300)
   })
 })
 
-describe('paths to other nodes', () => {
+describe('flannel routes to other nodes', () => {
   const around = { node: 'a', backend: VXLAN, external: EXTERNAL, overlay: 'flannel.1' }
   const whole = {
     overlayRoutes: [{ dst: '10.244.2.0/24', gateway: '10.244.2.0', flags: ['onlink'] }],
@@ -168,7 +168,7 @@ describe('paths to other nodes', () => {
     directRoutes: [],
   }
 
-  it('through the overlay are a route, a neighbour and a forwarding entry', () => {
+  it('with VXLAN consist of a route, a neighbour and a forwarding entry', () => {
     assert.deepEqual(planPaths(around, [{ ...LEASE_B, node: 'a' }, LEASE_B], NOTHING), {
       ip: [
         ['neigh', 'replace', '10.244.2.0', 'lladdr', '02:00:00:00:00:0b', 'dev', 'flannel.1', 'nud', 'permanent'],
@@ -178,7 +178,8 @@ describe('paths to other nodes', () => {
     })
   })
 
-  it('stay unchanged if complete', () => assert.deepEqual(planPaths(around, [LEASE_B], whole), { ip: [], bridge: [] }))
+  it('stay unchanged if they are complete', () =>
+    assert.deepEqual(planPaths(around, [LEASE_B], whole), { ip: [], bridge: [] }))
 
   it('are removed with the node', () => {
     assert.deepEqual(planPaths(around, [], whole), {
@@ -190,7 +191,7 @@ describe('paths to other nodes', () => {
     })
   })
 
-  it('are direct routes only within one network', () => {
+  it('with DirectRouting lead to the node itself within the same subnet', () => {
     const direct = { ...around, backend: { ...VXLAN, directRouting: true } }
     const far = { ...LEASE_B, node: 'c', subnet: '10.244.3.0/24', gateway: '10.244.3.0', publicIp: '192.168.9.9' }
     const { ip } = planPaths(direct, [LEASE_B, far], NOTHING)
@@ -208,7 +209,7 @@ describe('paths to other nodes', () => {
     assert.ok(ip.some((words) => words.includes('10.244.3.0/24') && words.includes('onlink')))
   })
 
-  it('are routes to the nodes with host-gw, and foreign routes stay', () => {
+  it('with host-gw lead to the nodes, and routes of other programs stay', () => {
     const plain = { ...around, backend: { type: 'host-gw' as const } }
     const directRoutes = [
       { dst: '10.244.9.0/24', gateway: '192.168.1.9', protocol: '84' },
@@ -232,7 +233,7 @@ describe('paths to other nodes', () => {
   })
 })
 
-describe('external interface', () => {
+describe('external interface of flannel', () => {
   const spec = { iface: [], ifaceRegex: [], publicIp: '', publicIpv6: '', families: [4 as const] }
   const links = [
     link({ ifname: 'lo' }),
@@ -259,15 +260,15 @@ describe('external interface', () => {
   })
 })
 
-it("masquerading keeps pod addresses inside the network and uses the node's outside", () => {
+it('flannel masquerades packets that leave the pod network, and keeps pod addresses inside', () => {
   const table = { family: 'ip' as const, name: 'flannel-ipv4' }
   const rules = masqueradeRules({ table, family: 4, network: '10.244.0.0/16', subnet: '10.244.1.0/24' })
   assert.match(rules, /ip saddr 10\.244\.1\.0\/24 ip daddr 10\.244\.0\.0\/16 return/)
   assert.match(rules, /ip saddr 10\.244\.0\.0\/16 ip daddr != 224\.0\.0\.0\/4 masquerade fully-random/)
 })
 
-describe('removal from a node', () => {
-  it('deletes links and routes of the network, and no others', () => {
+describe('removal of flannel from a node', () => {
+  it('deletes its links and routes, and no others', () => {
     const vxlan = { linkinfo: { info_kind: 'vxlan' } }
     const links = [
       link({}),

@@ -299,8 +299,8 @@ function packets({ pods }: Cluster): readonly Packet[] {
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP']
 const PORTS = [80, 81, 443, 444]
 
-suite('node table', () => {
-  test('accepts exactly what the policies allow', () => {
+suite('nftables of network policies on a node', () => {
+  test('accept exactly the traffic that the policies allow', () => {
     fc.assert(
       fc.property(clusters, (cluster) => {
         const { table } = modelOf(cluster)
@@ -311,7 +311,7 @@ suite('node table', () => {
     )
   })
 
-  test('is independent of the order of changes', () => {
+  test('do not depend on the order of changes', () => {
     const change = fc.oneof(
       fc.record({ policy, isGone: fc.boolean() }),
       fc.constantFrom(...POD_NUMBERS).chain((number) => fc.record({ pod: pod(number), isGone: fc.boolean() })),
@@ -390,10 +390,10 @@ function denying(name: string, policyTypes: string[] = ['Ingress']): NetworkPoli
   }
 }
 
-suite('pods', () => {
+suite('nftables for pods', () => {
   const toUnknown = { from: '192.0.2.7', to: '10.0.0.9', protocol: 'TCP', port: 80 }
 
-  test('are blocked while they start, if a policy selects them', () => {
+  test('block a pod that is starting if a policy selects it', () => {
     const starting = { namespaces: {}, pods: [podAt('one', {})], policies: [denying('p')] }
     const model = modelOf(starting)
     equal(passes(model.table, toUnknown), false)
@@ -403,7 +403,7 @@ suite('pods', () => {
     equal(passes(modelOf({ ...starting, policies: [] }).table, toUnknown), true)
   })
 
-  test('with host network, and terminated ones, are ignored', () => {
+  test('ignore terminated pods and pods with hostNetwork', () => {
     const pods = [
       podAt('one', { ip: '10.0.0.9', hostNetwork: true }),
       podAt('two', { ip: '10.0.0.9', phase: 'Succeeded' }),
@@ -411,7 +411,7 @@ suite('pods', () => {
     equal(passes(modelOf({ namespaces: {}, pods, policies: [denying('p')] }).table, toUnknown), true)
   })
 
-  test('that were isolated stay blocked briefly after deletion, or until their address is reused', () => {
+  test('block the address of a deleted isolated pod briefly, or until another pod has it', () => {
     const isolated = { namespaces: {}, pods: [podAt('one', { ip: '10.0.0.9' })], policies: [denying('p')] }
     const model = modelOf(isolated)
     model.setPod('a/one', undefined)
@@ -428,7 +428,7 @@ suite('pods', () => {
     equal(passes(other.settle(), toUnknown), true)
   })
 
-  test('share an address by recency, and the previous owner gets it back', () => {
+  test('apply an address to the latest pod that has it, and then to the previous one again', () => {
     const open = podAt('one', { ip: '10.0.0.9' })
     const model = modelOf({ namespaces: {}, pods: [open], policies: [] })
     const other = podFacts({ ...podAt('two', { ip: '10.0.0.9' }), metadata: { namespace: 'b', name: 'two' } }, NODE)
@@ -440,8 +440,8 @@ suite('pods', () => {
   })
 })
 
-suite('scripts', () => {
-  test('are empty without a difference', () => {
+suite('nft scripts for changes', () => {
+  test('are empty if nothing changed', () => {
     const model = modelOf({ namespaces: {}, pods: [podAt('one', { ip: '10.0.0.9' })], policies: [denying('p')] })
     model.settle().take()
     model.setPod('a/one', podFacts({ ...podAt('one', { ip: '10.0.0.9' }), kind: 'Pod' }, NODE))
@@ -472,7 +472,7 @@ suite('scripts', () => {
     )
   })
 
-  test('contain no user text except letters of names', () => {
+  test('contain no text of users except allowed characters of names', () => {
     const hostile = denying('p" ; flush ruleset; #')
     hostile.spec.ingress = [
       { from: [{ ipBlock: { cidr: '10.0.0.0/8 } ; flush ruleset' } }], ports: [{ port: 'a; flush ruleset' }] },

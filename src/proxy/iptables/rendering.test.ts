@@ -56,7 +56,7 @@ describe('iptables rules of a Service', () => {
     assert.deepEqual([SVC, SEP], ['KUBE-SVC-XPGD46QRK7WJZT7O', 'KUBE-SEP-SXIVWICOYRO3J4NJ'])
   })
 
-  it('lead from the cluster IP to the endpoints, and have no comments if there are many', () => {
+  it('lead from the cluster IP to the endpoints, without comments if there are many endpoints', () => {
     const routes = [route({}, at('10.180.0.1'))]
     const to = '-m tcp -p tcp -d 172.30.0.41 --dport 80'
     assert.deepEqual(renderPortals(routes), {
@@ -89,7 +89,7 @@ describe('iptables rules of a Service', () => {
     )
   })
 
-  it('reject traffic without endpoints, and drop Local traffic without local endpoints', () => {
+  it('reject traffic without endpoints, and drop traffic with policy Local without local endpoints', () => {
     const refused = renderPortals([route({ nodePort: 30_000 })]).filter
     assert.deepEqual(refused.map((rule) => / has no .*endpoints| -j \w+$/g[Symbol.match](rule)), [
       [' has no endpoints', ' -j REJECT'],

@@ -27,8 +27,8 @@ function linesOf(ledger: Ledger): string[] {
   return lines
 }
 
-describe('nftables ledger', () => {
-  it('writes only changes', () => {
+describe('nftables updates of kube-proxy', () => {
+  it('contain only changes', () => {
     const ledger = new Ledger(SETTINGS)
     ledger.set('a', rendering(['m 1 : goto x', 's 1'], { x: ['accept'] }))
     assert.deepEqual(linesOf(ledger), [
@@ -51,7 +51,7 @@ describe('nftables ledger', () => {
     assert.equal(ledger.cleaning(1000)?.text, 'delete chain ip t x\n')
   })
 
-  it('keeps the element of the first Service, and then of the next', () => {
+  it('keep a map element of the first of two Services, and then of the next', () => {
     const ledger = new Ledger(SETTINGS)
     ledger.set('a', rendering(['m 1 : goto a', 's 1']))
     ledger.set('b', rendering(['m 1 : goto b', 's 1']))
@@ -64,7 +64,7 @@ describe('nftables ledger', () => {
     assert.deepEqual(linesOf(ledger), ['delete element ip t m { 1 }', 'delete element ip t s { 1 }'])
   })
 
-  it('has the same result incrementally as from scratch', () => {
+  it('lead to the same table as a complete rewrite', () => {
     const renderings = fc.option(
       fc.uniqueArray(fc.tuple(fc.nat(4), fc.constantFrom('', ' : goto x', ' : drop')), { selector: ([key]) => key }),
       { nil: undefined },

@@ -49,7 +49,7 @@ function chainsOf({ chains }: Rendering): Record<string, string[]> {
 }
 
 describe('nftables rules of a Service', () => {
-  it('with only a cluster IP share a chain, and endpoints are elements', () => {
+  it('share a chain if it has only a cluster IP, and its endpoints are map elements', () => {
     const { elements, chains, shared } = render({}, at('10.1.0.1', true), at('10.1.0.2'))
     assert.deepEqual(elements, [
       'hairpin-connections 10.1.0.1 . 10.1.0.1 . tcp . 8080',
@@ -62,7 +62,7 @@ describe('nftables rules of a Service', () => {
     assert.match(sharedRules('any-of/2', 'IPv6')[1] ?? '', /^meta l4proto udp dnat ip6 to .* mod 2 map @endpoints-udp$/)
   })
 
-  it('reject without endpoints, on every address', () => {
+  it('reject traffic on every address if there are no endpoints', () => {
     const { elements } = render({ nodePort: 30_000, externalIps: ['198.51.100.1'] })
     assert.deepEqual(elements, [
       'cluster-ips 10.0.0.9',
@@ -72,14 +72,14 @@ describe('nftables rules of a Service', () => {
     ])
   })
 
-  it('masquerade external traffic that may leave the node', () => {
+  it('masquerade outside traffic that may leave the node', () => {
     assert.deepEqual(chainsOf(render({ nodePort: 30_000 }, at('10.1.0.1'))), {
       service: ['meta l4proto tcp dnat ip to numgen random mod 1 map { 0 : 10.1.0.1 . 8080 }'],
       external: ['mark set mark or 0x00004000', 'goto service'],
     })
   })
 
-  it('drop Local traffic without local endpoints, except from the node and its pods', () => {
+  it('drop traffic with policy Local without local endpoints, except from the node and its pods', () => {
     const rendering = render({ nodePort: 30_000, isExternalLocal: true }, at('10.1.0.1'))
     assert.deepEqual(chainsOf(rendering)['external'], [
       'ip saddr 10.244.0.0/16 goto service',
@@ -89,7 +89,7 @@ describe('nftables rules of a Service', () => {
     assert.ok(rendering.elements.includes('no-endpoint-nodeports tcp . 30000 : drop'))
   })
 
-  it('check session affinity first', () => {
+  it('check session affinity before they choose an endpoint', () => {
     const rendering = render({ affinitySeconds: 60 }, at('10.1.0.1'))
     assert.deepEqual(Object.values(chainsOf(rendering)).map((rules) => rules.length), [2, 2]) // prettier-ignore
     assert.deepEqual([...rendering.sets.values()], ['type ipv4_addr ; flags dynamic,timeout ; timeout 60s'])

@@ -5,7 +5,7 @@ import { unitWord } from '#lib/systemd-text.ts'
 
 import { environmentText, unitText } from './unit.ts'
 
-describe('unit file of the supervisor', () => {
+describe('systemd unit of the supervisor', () => {
   it('has the expected text', () => {
     const command = ['/opt/my programs/hyperkube', 'node', 'run', '--config=/etc/kubernetes/node.yaml']
     assert.equal(
@@ -35,7 +35,7 @@ WantedBy=multi-user.target
     )
   })
 
-  it('quotes words', () => {
+  it('contains arguments in quotes', () => {
     const cases: [string, string][] = [
       ['plain', 'plain'],
       ['two words', '"two words"'],
@@ -48,7 +48,7 @@ WantedBy=multi-user.target
     assert.throws(() => unitWord('a\nb'))
   })
 
-  it('keeps secrets in an environment file', () => {
+  it('contains no secrets, which are in an environment file', () => {
     assert.equal(environmentText({ A: 'x y', B: 'q"$`\\' }), 'A="x y"\nB="q\\"\\$\\`\\\\"\n')
     assert.throws(() => environmentText({ A: 'x\nB=1' }), /does not fit into one line/)
   })

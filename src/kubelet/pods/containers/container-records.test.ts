@@ -6,7 +6,7 @@ import { createLog } from '#lib/log/log.ts'
 
 import { bedOf, containerOf, podOf } from '../worker.fixture.ts'
 
-test('a container that was removed since the last relist causes no error on a runtime without events', async () => {
+test('a container that disappeared since the last relist causes no error with a runtime without events', async () => {
   let output = ''
   const stream = { write: (text: string, done: () => void) => ((output += text), done()) }
   const { logger: log } = createLog({ stream, clock: createVirtualClock() })

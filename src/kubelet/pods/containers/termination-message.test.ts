@@ -21,7 +21,7 @@ const messageOf = (log: string, message = '', exitCode = 1): Promise<string> => 
   return readTerminationMessage(files, status, 1)
 }
 
-test('the log of a failed container without a message is quoted with its line ends', async () => {
+test('the termination message of a failed container is the end of its log if it wrote no message', async () => {
   const at = '2026-11-15T10:13:59.271175292Z'
   assert.equal(await messageOf(`${at} stdout P DONE\n`), 'DONE')
   assert.equal(await messageOf(`${at} stdout F DONE\n`), 'DONE\n')

@@ -5,7 +5,7 @@ import { GrpcError } from '#lib/grpc/status.ts'
 
 import { pullFault, pullTexts } from './pull-errors.ts'
 
-test('pullFault() returns the reason of the runtime if it has one, and ErrImagePull otherwise', () => {
+test('pullFault() returns the reason in the runtime’s error, or else ErrImagePull', () => {
   assert.deepEqual(pullFault('r.io/a:1', 'failed to pull'), { reason: 'ErrImagePull', message: 'failed to pull' })
   assert.deepEqual(pullFault('r.io/a:1', 'RegistryUnavailable: timeout'), {
     reason: 'RegistryUnavailable',
@@ -17,7 +17,7 @@ test('pullFault() returns the reason of the runtime if it has one, and ErrImageP
   })
 })
 
-test('pullTexts lists each distinct error once', () => {
+test('pullTexts() lists each distinct image pull error once', () => {
   const [one, other] = [new GrpcError('unknown', 'no'), new GrpcError('notFound', 'never heard')]
   assert.equal(pullTexts([one]), 'no')
   assert.equal(pullTexts([one, one]), 'no')

@@ -42,7 +42,7 @@ test('names and paths of CSI volumes equal upstream’s', () => {
   assert.equal(paths.blockPublish('pv', 'u1'), '/k/plugins/kubernetes.io/csi/volumeDevices/publish/pv/u1')
 })
 
-test('access modes distinguish writers of one node only with the capability for it', () => {
+test('access modes of CSI volumes distinguish single writers only if the driver has the capability', () => {
   const modeOf = (mode: string, ...capabilities: number[]): number | undefined =>
     capabilityOf(persistent({ accessModes: [mode] }), new Set(capabilities)).accessMode?.mode
   const finer = CAPABILITY.singleNodeMultiWriter
@@ -63,7 +63,7 @@ test('access modes distinguish writers of one node only with the capability for 
   assert.deepEqual(mount, { fsType: 'ext4', mountFlags: ['noatime'], volumeMountGroup: '7' })
 })
 
-test('an ephemeral volume needs a driver that supports it', () => {
+test('an ephemeral CSI volume needs a driver that supports it', () => {
   const inline = inlineSource(POD, { name: 'v', csi: { driver: 'd' } })
   assert.throws(
     () => checkLifecycle(inline, undefined),
@@ -75,7 +75,7 @@ test('an ephemeral volume needs a driver that supports it', () => {
   checkLifecycle(persistent(), undefined)
 })
 
-test('fsGroupPolicy decides whether the kubelet changes the group of files', () => {
+test('fsGroupPolicy of a CSIDriver decides whether the kubelet changes the group of files', () => {
   const file = driverWith({ fsGroupPolicy: 'File' })
   const none = driverWith({ fsGroupPolicy: 'None' })
   const plain = persistent({ csi: { driver: 'd', volumeHandle: 'h' } })
@@ -93,7 +93,7 @@ test('fsGroupPolicy decides whether the kubelet changes the group of files', () 
   for (const [source, group, driver, expected] of cases) assert.equal(takesGroup(source, group, driver), expected)
 })
 
-test('growthOf() returns the size when the PersistentVolume is larger than the claim’s capacity', () => {
+test('growthOf() returns the new size if the PersistentVolume is larger than the claim’s capacity', () => {
   const claim = {
     metadata: { name: 'c' },
     spec: {},
@@ -114,12 +114,12 @@ test('growthOf() returns the size when the PersistentVolume is larger than the c
   })
 })
 
-test('highestVersion() returns the highest version 1.x', () => {
+test('highestVersion() of a CSI driver returns the highest version 1.x', () => {
   assert.deepEqual(highestVersion(['0.3.0', '1.2.0', 'v1.10.0', '2.0.0']), [1, 10, 0])
   assert.equal(highestVersion(['0.3.0', '2.0.0', 'x']), undefined)
 })
 
-test('withDriver keeps one current entry per driver in CSINode', () => {
+test('withDriver() keeps one current entry per driver in CSINode', () => {
   const driver = { name: 'd', nodeId: 'n', maxVolumes: 3, topology: new Map([['zone', 'a']]) }
   const there = [{ name: 'd', nodeID: 'n', topologyKeys: ['zone'], allocatable: { count: 3 } }]
   assert.deepEqual(withDriver([], driver), there)

@@ -32,7 +32,7 @@ async function bedIn(t: TestContext): Promise<Bed> {
 const stampedIn = async (dir: string): Promise<string[]> =>
   (await readdir(dir)).filter((name) => name.startsWith('..2'))
 
-test('the files of a volume are links into a timestamped directory', async (t) => {
+test('files of a projected volume are links into a timestamped directory', async (t) => {
   const { dir, write } = await bedIn(t)
   await write({ a: '1', 'sub/b': '2' })
   const [stamped = ''] = await stampedIn(dir)
@@ -44,7 +44,7 @@ test('the files of a volume are links into a timestamped directory', async (t) =
   assert.equal((await stat(join(dir, stamped))).mode & 0o7777, 0o755)
 })
 
-test('unchanged files are not rewritten; changes and removals appear at once', async (t) => {
+test('files of a projected volume are not rewritten if unchanged; changes and removals appear at once', async (t) => {
   const { dir, write } = await bedIn(t)
   await write({ a: '1', b: '2' })
   const before = await readlink(join(dir, '..data'))
@@ -56,7 +56,7 @@ test('unchanged files are not rewritten; changes and removals appear at once', a
   assert.equal((await stampedIn(dir)).length, 1)
 })
 
-test('a failure before publishing keeps the old files and leaves nothing else', async (t) => {
+test('a failed update of a projected volume keeps the old files and leaves no temporary files', async (t) => {
   const { dir, write } = await bedIn(t)
   await write({ a: '1' })
   await assert.rejects(
@@ -67,7 +67,7 @@ test('a failure before publishing keeps the old files and leaves nothing else', 
   assert.equal((await stampedIn(dir)).length, 1)
 })
 
-test('timestamped directories that a killed kubelet left are removed', async (t) => {
+test('timestamped directories that a killed kubelet left in a volume are removed', async (t) => {
   const { dir, write } = await bedIn(t)
   await write({ a: '1' })
   await mkdir(join(dir, '..2026_01_01_00_00_00.7'))
@@ -79,7 +79,7 @@ test('timestamped directories that a killed kubelet left are removed', async (t)
   assert.deepEqual((await readdir(dir)).sort(), ['..data', await readlink(join(dir, '..data')), 'a'].sort())
 })
 
-test('file paths that lead outside the volume are rejected', async (t) => {
+test('file paths that lead outside a projected volume are rejected', async (t) => {
   const { dir, write } = await bedIn(t)
   const refused: Readonly<Record<string, string>> = {
     '': 'invalid path: must not be empty: ""',
@@ -92,7 +92,7 @@ test('file paths that lead outside the volume are rejected', async (t) => {
   assert.deepEqual(await readdir(dir), [])
 })
 
-test('a directory used as a mount point stays', async (t) => {
+test('a directory in a projected volume that is a mount point stays', async (t) => {
   const { dir, write } = await bedIn(t)
   await mkdir(join(dir, 'nested'))
   await write({ a: '1', 'nested/b': '2' })

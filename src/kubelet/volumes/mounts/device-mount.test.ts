@@ -28,7 +28,7 @@ async function bedIn(t: TestContext): Promise<Bed> {
 
 const BLKID = 'blkid -p -s TYPE -s PTTYPE -o export /dev/sdb'
 
-describe('mountDevice', () => {
+describe('mountDevice() for a block device', () => {
   it('formats an empty device and mounts it', async (t) => {
     const { folder, mounter, mount } = await bedIn(t)
     await mount({ options: ['noatime'] })
@@ -39,7 +39,7 @@ describe('mountDevice', () => {
     assert.equal(mounter.requests.length, 1, 'a mounted device is left alone')
   })
 
-  it('formats with the options of each file system', async (t) => {
+  it('formats a device with the options of each file system', async (t) => {
     for (const [fsType, line] of [
       ['xfs', 'mkfs.xfs -f /dev/sdb'],
       ['ext3', 'mkfs.ext3 -F -m0 /dev/sdb'],
@@ -69,7 +69,7 @@ describe('mountDevice', () => {
     }
   })
 
-  it('refuses to format for a read-only volume and when blkid fails', async (t) => {
+  it('fails for an unformatted read-only volume and if blkid fails', async (t) => {
     const { folder, mounter, mount } = await bedIn(t)
     const failed = `local: failed to mount device /dev/sdb at ${folder}/pv (fstype: ext4), error`
     const text = 'cannot mount unformatted disk /dev/sdb as we are manipulating it in read-only mode'
@@ -82,7 +82,7 @@ describe('mountDevice', () => {
     assert.deepEqual([mounter.requests, await readdir(folder)], [[], []])
   })
 
-  it('refuses a device whose errors fsck cannot correct', async (t) => {
+  it('fails for a device whose errors fsck cannot correct', async (t) => {
     const { mounter, mount } = await bedIn(t)
     mounter.toolResults.set('blkid', { exitCode: 0, output: 'TYPE=ext4\n' })
     mounter.toolResults.set('fsck', { exitCode: 4, output: 'UNEXPECTED INCONSISTENCY' })
@@ -92,7 +92,7 @@ describe('mountDevice', () => {
     assert.equal(mounter.requests.length, 1)
   })
 
-  it('starts no program for a type that names a path', async (t) => {
+  it('starts no program for a file system type that names a path', async (t) => {
     const { mounter, mount } = await bedIn(t)
     await assert.rejects(mount({ fsType: '../../tmp/x' }), /invalid fsType "..\/..\/tmp\/x"/)
     assert.deepEqual(mounter.ran, [])

@@ -10,7 +10,7 @@ const podWith = (...mounts: readonly (readonly [name: string, mountPath: string]
     spec: { containers: [{ name: 'c', volumeMounts: mounts.map(([name, mountPath]) => ({ name, mountPath })) }] },
   }) as unknown as Pod
 
-test('mount points inside a volume are created, except those inside another of them', () => {
+test('mount points of a container inside a volume are created, except those inside another of them', () => {
   const pod = podWith(
     ['a', '/dir/'],
     ['b', '/dir/nested'],

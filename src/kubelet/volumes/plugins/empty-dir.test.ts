@@ -19,7 +19,7 @@ const limited = (memory: string): Partial<PodSpec> => ({
   containers: [{ name: 'c', resources: { limits: { memory } } }],
 })
 
-test('the size limit is the smallest of the node’s, the pod’s and the volume’s', async () => {
+test('the size limit of a memory emptyDir is the smallest of the node’s, the pod’s and the volume’s', async () => {
   assert.deepEqual(await optionsOf(''), [])
   assert.deepEqual(await optionsOf('Memory'), ['size=1073741824'])
   assert.deepEqual(await optionsOf('Memory', '64Mi'), ['size=67108864'])
@@ -31,7 +31,7 @@ test('the size limit is the smallest of the node’s, the pod’s and the volume
   assert.deepEqual(await optionsOf('Memory', undefined, two), ['size=1073741824'])
 })
 
-test('huge pages have the requested page size', async () => {
+test('an emptyDir of huge pages has the requested page size', async () => {
   const asking = (...sizes: string[]): Partial<PodSpec> => ({
     containers: sizes.map((size) => ({ name: size, resources: { requests: { [`hugepages-${size}`]: '1Gi' } } })),
   })

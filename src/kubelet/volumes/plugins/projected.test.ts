@@ -41,7 +41,7 @@ const running = (...users: (number | undefined)[]): Partial<PodSpec> => ({
   })),
 })
 
-test('tokens, trust anchors and certificates are readable only by the pod’s single user or its group', async () => {
+test('projected tokens, trust bundles and certificates are readable only by the pod’s single user or its group', async () => {
   assert.equal(await ownerOf({}), '644 undefined')
   assert.equal(await ownerOf(running(1000, 1000)), '600 1000')
   assert.equal(await ownerOf(running(1000, 2000)), '644 undefined')

@@ -71,8 +71,8 @@ function testNetwork(afterMs?: number): TestNetwork {
   return { clock, hcn, machineNetwork, addresses, open }
 }
 
-describe('net-conf.json on Windows', () => {
-  it('has its defaults', () => {
+describe('net-conf.json of flannel on Windows', () => {
+  it('has default values', () => {
     const { name, backend } = parseWindowsNetConf('{"Network":"10.244.0.0/16","Backend":{"type":"vxlan"}}')
     assert.deepEqual([name, backend.vni, backend.port], ['flannel.4096', 4096, 4789])
   })
@@ -85,19 +85,19 @@ describe('net-conf.json on Windows', () => {
     ['"MacPrefix":"0E2A"', /MacPrefix/],
   ]
   for (const [field, message] of refused)
-    it(`refuses ${field}`, () => {
+    it(`is refused with ${field}`, () => {
       const text = `{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan",${field}}}`
       assert.throws(() => parseWindowsNetConf(text), { message })
     })
 
-  it('rejects other backends', () => {
+  it('is refused with another backend than overlay and l2bridge', () => {
     const text = '{"Network":"10.244.0.0/16","Backend":{"Type":"host-gw"}}'
     assert.throws(() => parseWindowsNetConf(text), NetConfError)
   })
 })
 
-describe('pod network on Windows', () => {
-  it("is created, and publishes the router's MAC", async () => {
+describe('pod network of flannel on Windows', () => {
+  it('is created, and its MAC address becomes a node annotation', async () => {
     const { hcn, machineNetwork, open, clock } = testNetwork()
     assert.deepEqual(await open(), [{ family: 4, publicIp: '10.1.2.3', data: { vni: 4096, mac: '00:15:5d:ab:cd:ef' } }])
     assert.deepEqual(hcn.journal, ['create vxlan0', 'add HostRoute'])
@@ -122,7 +122,7 @@ describe('pod network on Windows', () => {
     })
   })
 
-  it('is kept if it fits, and replaced otherwise', async () => {
+  it('is kept if it is right, and replaced otherwise', async () => {
     const { hcn, open } = testNetwork()
     await open()
     hcn.journal.length = 0
@@ -132,7 +132,7 @@ describe('pod network on Windows', () => {
     assert.deepEqual(hcn.journal, ['remove vxlan0', 'create vxlan0', 'add HostRoute'])
   })
 
-  it('is polled until the timeout', async () => {
+  it('is polled until the timeout while Windows creates it', async () => {
     const never = testNetwork(Infinity)
     await assert.rejects(never.open(), { message: 'The network has no address within 5 s' })
     assert.equal(never.clock.elapsed(), 5000)

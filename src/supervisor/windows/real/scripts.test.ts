@@ -10,12 +10,12 @@ import { windowsHost, wrapperLines } from './windows-host.ts'
 
 const HOSTILE = `x'"; Remove-Item -Recurse C:\\ $(1) \`n "`
 
-describe('PowerShell scripts', () => {
+describe('PowerShell scripts of the supervisor', () => {
   for (const name of SCRIPT_NAMES)
-    it(`${name} is well formed`, () => assert.deepEqual(checkPowerShell(scriptText(name)), []))
+    it(`are well-formed: ${name}`, () => assert.deepEqual(checkPowerShell(scriptText(name)), []))
 
   for (const name of ['setup', 'reset', 'logs'])
-    it(`bin/${name}.ps1 is well formed`, () => {
+    it(`are well-formed: bin/${name}.ps1`, () => {
       const text = readFileSync(new URL(`../../../../bin/${name}.ps1`, import.meta.url), 'utf8')
       assert.deepEqual(checkPowerShell(text), [])
     })
@@ -33,7 +33,7 @@ describe('PowerShell scripts', () => {
     for (const [text, complaint] of cases) assert.match(checkPowerShell(text).join('\n'), complaint, text)
   })
 
-  it('never contain their input', async () => {
+  it('pass their arguments as data, never as part of the script', async () => {
     const ran: { name: string; args: string[]; input: object }[] = []
     const host = windowsHost({
       clock: undefined as never,
@@ -72,8 +72,8 @@ describe('PowerShell scripts', () => {
   })
 })
 
-describe('a Windows command line', () => {
-  it('is quoted the way programs parse it', () => {
+describe('command line of a Windows process', () => {
+  it('is quoted so that programs parse the same arguments', () => {
     const cases: [string, string][] = [
       ['--v=4', '--v=4'],
       ['', '""'],
@@ -105,7 +105,7 @@ describe('a Windows command line', () => {
     assert.throws(() => wrapperLines({ ...plan, env: { A: 'x\nB=1' } }), /does not fit into one line/)
   })
 
-  it('has a wrapper with balanced braces', () => {
+  it('is run by a wrapper script with balanced braces', () => {
     const count = (mark: string): number => WRAPPER_SOURCE.split(mark).length
     assert.equal(count('{'), count('}'))
     assert.equal(count('('), count(')'))

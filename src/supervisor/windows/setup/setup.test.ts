@@ -158,7 +158,7 @@ describe('setup of a Windows worker', () => {
     assert.equal(bed.machine.machineEnvironment.get('Path'), `${PATH};c:\\k\\kubernetes\\node\\bin`)
   })
 
-  it("gives the administrator's credentials to no service, file or variable", async () => {
+  it("passes the administrator's credentials to no service, file or variable", async () => {
     const secret = 'kind: Config # of the administrator'
     const environment = { Path: PATH, KUBECONFIG: 'c:\\k\\kubeconfig' }
     const bed = new Bed({}, { files: { ...FILES, 'c:\\k\\kubeconfig': secret }, environment })
@@ -178,7 +178,7 @@ describe('setup of a Windows worker', () => {
     ])
   })
 
-  it("removes the administrator's kubeconfig from services of an earlier set-up", async () => {
+  it("removes the administrator's kubeconfig from services of an earlier setup", async () => {
     const bed = new Bed()
     await bed.setUp()
     const { services, files } = bed.machine
@@ -197,7 +197,7 @@ describe('setup of a Windows worker', () => {
     assert.deepEqual(done, ['service stop Kubelet', 'write c:\\k\\bootstrap.kubeconfig', 'service start Kubelet'])
   })
 
-  it('gives each program its flags', async () => {
+  it('passes the flags to each program', async () => {
     const bed = new Bed()
     await bed.setUp()
     const plan = (name: string): unknown => bed.machine.services.get(name)?.plan
@@ -272,7 +272,7 @@ describe('setup of a Windows worker', () => {
     })
   })
 
-  it('creates a bridge without tunnel and source VIP for l2bridge', async () => {
+  it('creates a network without tunnel and source VIP for l2bridge', async () => {
     const bed = new Bed({ networkMode: 'l2bridge' })
     const steps = await bed.setUp()
     assert.ok(!steps.includes('source VIP') && !steps.includes('UDP 4789 through the firewall'))
@@ -292,7 +292,7 @@ describe('setup of a Windows worker', () => {
     )
   })
 
-  it('uses containerd and current flags with a current release', async () => {
+  it('uses containerd and current kubelet flags with a current Kubernetes release', async () => {
     const bed = new Bed({ release: '1.36.4' }, { services: { containerd: 'running' } })
     const steps = await bed.setUp()
     assert.ok(!steps.some((name) => name.startsWith('image')))
@@ -302,7 +302,7 @@ describe('setup of a Windows worker', () => {
     assert.ok(bed.machine.services.get('Kubeproxy')?.plan?.args.includes('--feature-gates=WinOverlay=true'))
   })
 
-  it('defaults to the release of hyperkube', () => {
+  it('installs the release of hyperkube by default', () => {
     assert.equal(SETUP_DEFAULTS.release, KUBERNETES_VERSION.slice(1))
   })
 
@@ -322,7 +322,7 @@ describe('setup of a Windows worker', () => {
     }
   })
 
-  it("rejects a proxy's error page as a checksum", async () => {
+  it('rejects an error page of a proxy instead of a checksum', async () => {
     const bed = new Bed()
     bed.machine.downloads.set(`${KUBERNETES}.sha256`, '<html>sign in</html>')
     await assert.rejects(bed.setUp(), {
@@ -331,7 +331,7 @@ describe('setup of a Windows worker', () => {
     })
   })
 
-  it('prefers a given digest and downloads no other', async () => {
+  it('uses a given digest and downloads no checksum', async () => {
     const digests = { kubernetes: sha256(KUBERNETES).toUpperCase(), flanneld: sha256(FLANNELD) }
     const bed = new Bed({ digests })
     await bed.setUp()
@@ -340,7 +340,7 @@ describe('setup of a Windows worker', () => {
     await assert.rejects(other.setUp(), /has the SHA-256/)
   })
 
-  it('does nothing the second time, even though the switch has taken the name of the adapter', async () => {
+  it("changes nothing when it runs again, even though the virtual switch has the adapter's name", async () => {
     const bed = new Bed()
     await bed.setUp()
     bed.done()
@@ -374,7 +374,7 @@ describe('setup of a Windows worker', () => {
     }
   })
 
-  it('repeats the start of a service, and gives up after the timeout', async () => {
+  it('retries the start of a service, and fails after the timeout', async () => {
     const slow = new Bed({}, { startsAfter: { Kubelet: 4 } })
     await slow.setUp()
     assert.deepEqual(
@@ -402,13 +402,13 @@ describe('setup of a Windows worker', () => {
   })
 })
 
-describe('preconditions of setup', () => {
+describe('preconditions of the setup of a Windows worker', () => {
   const fails = async (bed: Bed, message: string | RegExp): Promise<void> => {
     await assert.rejects(bed.setUp(), { name: 'CrashError', message })
     assert.deepEqual(bed.done(), [], 'nothing is touched')
   }
 
-  it('report all faults at once', async () => {
+  it('are reported all at once', async () => {
     const bed = new Bed(
       { clusterCidr: '10.244.0.0', vni: 1, port: 8472, release: 'v1.21', interfaceName: 'Wi-Fi' },
       { files: { 'c:\\k': '' }, services: { docker: 'stopped' } },
@@ -423,14 +423,14 @@ describe('preconditions of setup', () => {
     )
   })
 
-  it('require an administrator, a folder and a runtime', async () => {
+  it('include an administrator, a folder and a container runtime', async () => {
     await fails(new Bed({}, { isElevated: false }), /^This command needs an administrator/)
     await fails(new Bed({}, { files: {} }), /^c:\\k does not exist: create it/)
     await fails(new Bed({}, { services: {} }), /^There is no service docker: install it/)
     await fails(new Bed({ release: '1.30.0' }), /^There is no service containerd/)
   })
 
-  it('require a digest for unpublished checksums', async () => {
+  it('include a digest if the checksum is not published', async () => {
     const ownFlanneld = { program: 'node.exe', args: ['flanneld'] }
     await fails(new Bed({ digests: {} }), /^flannel publishes no checksum of flanneld\.exe/)
     await fails(
@@ -444,10 +444,10 @@ describe('preconditions of setup', () => {
   })
 })
 
-describe('reset', () => {
+describe('reset of a Windows worker', () => {
   const bare = (): object => new Bed().state()
 
-  it('restores the previous state', async () => {
+  it('restores the state before the setup', async () => {
     for (const networkMode of ['overlay', 'l2bridge'] as const) {
       const bed = new Bed({ networkMode })
       await bed.setUp()
@@ -459,7 +459,7 @@ describe('reset', () => {
     }
   })
 
-  it('first stops services that would recreate removed objects, then undoes step by step', async () => {
+  it('stops services that would recreate removed objects first, and then undoes each step', async () => {
     const bed = new Bed()
     await bed.setUp()
     bed.done()
@@ -483,7 +483,7 @@ describe('reset', () => {
     )
   })
 
-  it('works after a set-up that was interrupted anywhere, and twice', async () => {
+  it('completes after an interrupted setup, and when it runs twice', async () => {
     const whole = new Bed()
     await whole.setUp()
     const changes = whole.machine.changesMade
