@@ -9,7 +9,7 @@ const ms = (text: string): number => Date.parse(text)
 const shown = (time: number | undefined): string =>
   time === undefined ? 'never' : new Date(time).toISOString().replace('.000Z', 'Z')
 
-test('the next time is the first minute that matches', () => {
+test('a cron schedule fires next at the first minute that matches', () => {
   const table: readonly (readonly [schedule: string, after: string, next: string])[] = [
     ['* * * * *', '2026-01-01T00:00:00Z', '2026-01-01T00:01:00Z'],
     ['* * * * *', '2026-01-01T00:00:59.999Z', '2026-01-01T00:01:00Z'],
@@ -42,7 +42,7 @@ test('the next time is the first minute that matches', () => {
   }
 })
 
-test('times are skipped when the clock is set forward, and repeated when it is set back', () => {
+test('a cron schedule skips times when the clock is set forward, and repeats them when it is set back', () => {
   const after = (schedule: string, zone: string, start: string, count: number): string[] => {
     const times: string[] = []
     for (let at: number | undefined = ms(start); times.length < count;) {
@@ -72,7 +72,7 @@ test('times are skipped when the clock is set forward, and repeated when it is s
   assert.deepEqual(after('0 3 1 10 *', 'Australia/Lord_Howe', '2023-06-01T00:00:00Z', 1), ['2023-09-30T16:00:00Z'])
 })
 
-test("invalid schedules have robfig/cron's errors", () => {
+test("invalid cron schedules cause robfig/cron's errors", () => {
   const table: readonly (readonly [string, string])[] = [
     ['', 'empty spec string'],
     ['* * * *', 'expected exactly 5 fields, found 4: [* * * *]'],
@@ -101,7 +101,7 @@ test("invalid schedules have robfig/cron's errors", () => {
   }
 })
 
-test('parseCron caches expressions and rejects overlong ones', () => {
+test('parseCron() caches expressions and rejects overlong ones', () => {
   assert.deepEqual(parseCron(`${'0-58/2,'.repeat(100_000)}1 * * * *`), parseCron('0-58/2,1 * * * *'))
   const distinct = Array.from({ length: 2001 }, (_, n) => `${'0'.repeat(n)}1`).join(',')
   assert.throws(() => parseCron(`${distinct} * * * *`), { message: 'too many expressions in a field: 2001' })
@@ -110,7 +110,7 @@ test('parseCron caches expressions and rejects overlong ones', () => {
   })
 })
 
-test('time zones are known by their exact names', () => {
+test('the time zone of a cron schedule has an exact IANA name', () => {
   for (const name of ['', 'UTC', 'Europe/Berlin', 'US/Eastern', 'Etc/GMT+5', 'EST5EDT']) checkTimeZone(name)
   for (const name of ['europe/berlin', 'Nowhere', '+01:00', 'Local']) {
     assert.throws(() => checkTimeZone(name), { message: `unknown time zone ${name}` })
@@ -118,7 +118,7 @@ test('time zones are known by their exact names', () => {
   assert.throws(() => checkTimeZone('../etc/passwd'), { message: 'time: invalid location name' })
 })
 
-test('the next time is the first later matching minute', () => {
+test('a cron schedule never skips a minute that matches', () => {
   const field = (least: number, most: number): fc.Arbitrary<string> =>
     fc.oneof(fc.constant('*'), fc.integer({ min: least, max: most }).map(String), fc.constant('*/7'))
   const schedules = fc

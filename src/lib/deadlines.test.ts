@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { createVirtualClock } from './clock.ts'
 import { createDeadlines } from './deadlines.ts'
 
-describe('deadlines', () => {
-  it('expire in order after their time, unless they are cancelled', async () => {
+describe('deadlines with one shared timer', () => {
+  it('expire in the order of their times, unless they are cancelled', async () => {
     const clock = createVirtualClock()
     const deadlines = createDeadlines(clock, 60_000)
     const late: string[] = []
@@ -20,7 +20,7 @@ describe('deadlines', () => {
     assert.deepEqual(late, ['wish at 11000', 'a at 60000', 'c at 80000'])
   })
 
-  it('share one timer, which stops when all are over', async () => {
+  it('stop the timer when all have expired', async () => {
     const clock = createVirtualClock()
     const deadlines = createDeadlines(clock, 60_000)
     const running = Array.from({ length: 100 }, () => deadlines(60_000, () => assert.fail('Was cancelled')))

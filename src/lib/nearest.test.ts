@@ -5,7 +5,7 @@ import { nearest } from './nearest.ts'
 
 const WORDS = ['kube-apiserver', 'kubectl', 'kubelet', 'up', 'snapshot']
 
-describe('nearest', () => {
+describe('nearest command name', () => {
   for (const [typed, expected] of [
     ['kubectl', ['kubectl']],
     ['kubeclt', ['kubectl', 'kubelet']],

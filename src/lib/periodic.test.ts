@@ -5,7 +5,7 @@ import { createVirtualClock } from './clock.ts'
 import { runPeriodically } from './periodic.ts'
 
 describe('runPeriodically', () => {
-  it('runs the task once a period even if it fails', async () => {
+  it('runs the task once per period even if it fails', async () => {
     const clock = createVirtualClock(0)
     const errors: unknown[] = []
     let count = 0
@@ -26,7 +26,7 @@ describe('runPeriodically', () => {
     assert.equal(count, 3)
   })
 
-  it('stops waiting after a limit and drops later errors', async () => {
+  it('stops waiting for the task after a limit and ignores later errors', async () => {
     const clock = createVirtualClock(0)
     const gate = Promise.withResolvers<void>()
     const rounds = runPeriodically({ clock, periodMs: 10, onError: () => assert.fail() }, () => gate.promise)
@@ -38,7 +38,7 @@ describe('runPeriodically', () => {
     await clock.advance(10)
   })
 
-  it('starts no run while one is active and waits for the active run on stop', async () => {
+  it('starts no run while one is active, and waits for the active run on stop', async () => {
     const clock = createVirtualClock(0)
     const gate = Promise.withResolvers<void>()
     let count = 0

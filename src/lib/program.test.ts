@@ -35,7 +35,7 @@ const server = defineProgram({
   },
 })
 
-describe('a program', () => {
+describe('a command-line program', () => {
   it('parses its flags and returns its exit code', async () => {
     assert.deepEqual(await run(server, ['--port=0']), { code: 7, out: 'port 0 port\n', err: '' })
   })
@@ -60,7 +60,7 @@ describe('a program', () => {
     assert.match(stdout.text, /\n {6}--port int\n {16}The port \(default 80\)\n/)
   })
 
-  it('prints its short help if it has one, and everything with --help-all', async () => {
+  it('prints a short help if it has one, and everything with --help-all', async () => {
     const large = defineProgram({
       name: 'large',
       long: 'A program with many options.',
@@ -101,14 +101,14 @@ describe('a program', () => {
     assert.deepEqual([code, err], [0, 'Flag --old has been deprecated, do not\n'])
   })
 
-  it('logs to stderr as configured, and flushes before it ends', async () => {
+  it('logs to stderr as configured, and flushes before it exits', async () => {
     assert.equal((await run(server, ['-v=1'])).err, '')
     assert.match((await run(server, ['-v2'])).err, /^I[^]*Serving[^]*port=80\n$/)
     const { err } = await run(server, ['-v=2', '--logging-format=json'])
     assert.equal((JSON.parse(err) as { msg: string }).msg, 'Serving')
   })
 
-  it('merges its config file under the flags', async () => {
+  it('merges its config file below the flags', async () => {
     const readFile = (path: string): Promise<string> =>
       Promise.resolve(path === 'c' ? '{"serving":{"port":1}}' : '{"x":1}')
     assert.equal((await run(server, ['--config=c'], { readFile })).out, 'port 1 config\n')
@@ -122,11 +122,11 @@ describe('a program', () => {
   })
 })
 
-describe('a failing program', () => {
+describe('a command-line program that fails', () => {
   const failing = (fault: Error): Program =>
     defineProgram({ name: 'p', long: '', flags: {}, run: () => Promise.reject(fault) })
 
-  it('prints errors for users', async () => {
+  it('prints expected errors without a stack', async () => {
     const error = new ProgramError('Port 80 is taken; choose another with --port')
     assert.deepEqual(await run(failing(error), []), { code: 1, out: '', err: `Error: ${error.message}\n` })
   })
@@ -143,7 +143,7 @@ describe('a failing program', () => {
   })
 })
 
-describe('a stopped program', () => {
+describe('a command-line program that is stopped', () => {
   async function stopped(wrap: (reason: Error) => Error): Promise<number> {
     const waiting = defineProgram({
       name: 'p',
@@ -157,13 +157,13 @@ describe('a stopped program', () => {
     return (await runProgram((context) => waiting.run(context, controller.signal), { args: [] })).code
   }
 
-  it('exits with 128 plus the number of its signal', async () => {
+  it('exits with 128 plus the number of the signal', async () => {
     assert.equal(await stopped((reason) => reason), 143)
     assert.equal(await stopped((cause) => new Error('The operation was aborted', { cause })), 143)
   })
 })
 
-describe('commands', () => {
+describe('commands of a program', () => {
   const leaf = (name: string): Program => ({
     name,
     run({ args, path, stdout }) {
@@ -184,7 +184,7 @@ describe('commands', () => {
   const commands = [{ title: 'Commands', commands: [command('save', ['store']), command('restore')] }]
   const tree = defineProgram({ name: 'tree', long: 'Tree', flags: {}, commands, run: () => Promise.resolve(9) })
 
-  it('get all arguments behind their name unchanged', async () => {
+  it('get all arguments after their name unchanged', async () => {
     assert.deepEqual(await run(tree, ['save', '--help', '-x', '--', 'y']), {
       code: 3,
       out: 'tree>save: --help -x -- y\n',
@@ -192,7 +192,7 @@ describe('commands', () => {
     })
   })
 
-  it('answer to aliases', async () => assert.equal((await run(tree, ['store'])).out, 'tree>save: \n'))
+  it('can be called by alias', async () => assert.equal((await run(tree, ['store'])).out, 'tree>save: \n'))
 
   it('are loaded only when they are selected', async () => {
     loaded.length = 0

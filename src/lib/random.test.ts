@@ -47,7 +47,7 @@ for (const [name, create] of kinds) {
 }
 
 describe('seeded random', () => {
-  it('gives the same sequence for the same seed, of every kind of draw', () => {
+  it('yields the same sequence for the same seed, for every kind of draw', () => {
     const draws = (seed: number): unknown[] => {
       const random = createSeededRandom(seed)
       return [
@@ -66,7 +66,7 @@ describe('seeded random', () => {
     assert.notDeepEqual(draws(1), draws(2))
   })
 
-  it('is the same sequence on every machine', () => {
+  it('yields the same sequence on every machine', () => {
     const random = createSeededRandom(42)
     assert.deepEqual(
       Array.from({ length: 5 }, () => random.int(1000)),
@@ -75,13 +75,13 @@ describe('seeded random', () => {
     assert.equal(uuid(createSeededRandom(42)), '27d90436-88e1-4a70-92ce-4999d9a24db1')
   })
 
-  it('gives unrelated sequences for neighbouring seeds', () => {
+  it('yields unrelated sequences for neighbouring seeds', () => {
     const counts = Array.from({ length: 16 }, () => 0)
     for (let seed = 0; seed < 16_000; seed++) counts[createSeededRandom(seed).int(16)]!++
     assert.ok(chiSquare(counts) < 45)
   })
 
-  it('is uniform in floats, integers and bytes', () => {
+  it('draws floats, integers and bytes uniformly', () => {
     const random = createSeededRandom(7)
     const floats = Array.from({ length: 16 }, () => 0)
     const ints = Array.from({ length: 16 }, () => 0)
@@ -95,15 +95,15 @@ describe('seeded random', () => {
   })
 })
 
-describe('secure random', () => {
-  it('does not repeat itself', () => {
+describe('secure random source', () => {
+  it('yields different values each time', () => {
     assert.notDeepEqual(secureRandom.bytes(32), secureRandom.bytes(32))
     assert.notEqual(secureRandom.float(), secureRandom.float())
   })
 })
 
 describe('pick()', () => {
-  it('draws every character of the alphabet about equally often, and no other', () => {
+  it('draws every character of the alphabet about equally often, and no others', () => {
     const drawn = pick(createSeededRandom(3), '0123456789abcdef', 16_000)
     const counts = Array.from({ length: 16 }, (_, digit) => drawn.split(digit.toString(16)).length - 1)
     assert.equal(
@@ -118,7 +118,7 @@ describe('pick()', () => {
 const ascending = (a: number, b: number): number => a - b
 
 describe('shuffle()', () => {
-  it('keeps every item and leaves its argument alone', () => {
+  it('keeps every item and does not change its argument', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), fc.integer(), (items, seed) => {
         const before = [...items]
@@ -129,7 +129,7 @@ describe('shuffle()', () => {
     )
   })
 
-  it('reaches each of the 24 orders of four items about equally often', () => {
+  it('yields each of the 24 orders of four items about equally often', () => {
     const random = createSeededRandom(5)
     const seen = new Map<string, number>()
     for (let left = 24_000; left > 0; left--) {

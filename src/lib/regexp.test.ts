@@ -6,7 +6,7 @@ import * as fc from 'fast-check'
 import { compileRegexp } from './regexp.ts'
 
 describe('compileRegexp', () => {
-  it('rejects what Go rejects, with its errors', () => {
+  it('rejects patterns that Go rejects, with its errors', () => {
     const cases: readonly (readonly [string, string])[] = [
       ['[a', 'missing closing ]: `[a`'],
       ['(a', 'missing closing ): `(a`'],
@@ -29,7 +29,7 @@ describe('compileRegexp', () => {
     }
   })
 
-  it('matches anywhere unless anchored', () => {
+  it('matches at any position unless the pattern is anchored', () => {
     assert.equal(compileRegexp('b+').test('abbc'), true)
     assert.equal(compileRegexp('^b+$').test('abbc'), false)
     assert.equal(compileRegexp('(?i)^ABC$').test('abc'), true)
@@ -37,7 +37,7 @@ describe('compileRegexp', () => {
     assert.equal(compileRegexp('^.$').test('😀'), true)
   })
 
-  it('finds matches and their groups', () => {
+  it('returns matches and their groups', () => {
     assert.deepEqual(compileRegexp('(a)|(b)(c)?').find('xbc'), ['bc', undefined, 'b', 'c'])
     assert.deepEqual(compileRegexp('(?P<n>x)(y)?').find('x'), ['x', 'x', undefined])
     assert.equal(compileRegexp('z').find('abc'), undefined)
@@ -46,7 +46,7 @@ describe('compileRegexp', () => {
     assert.deepEqual(compileRegexp('a*').findAll('baac'), ['', 'aa', ''])
   })
 
-  it('takes linear time where native expressions take exponential time', () => {
+  it('takes linear time for patterns for which native expressions take exponential time', () => {
     assert.equal(compileRegexp('^(a+)+$').test(`${'a'.repeat(5_000)}b`), false)
     assert.equal(compileRegexp('(x+x+)+y').test('x'.repeat(5_000)), false)
   })

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 
 import { createRepetition, firstByKey } from './repetition.ts'
 
-describe('createRepetition', () => {
-  it('reports every occurrence of a value but the first', () => {
+describe('createRepetition()', () => {
+  it('returns true for every occurrence of a value but the first', () => {
     assert.deepEqual(['a', 'b', 'a', 'a', '__proto__', '__proto__'].map(createRepetition()), [
       false,
       false,
@@ -17,7 +17,7 @@ describe('createRepetition', () => {
 })
 
 describe('firstByKey', () => {
-  it('keeps the first of several items with one key', () => {
+  it('keeps the first of several items with the same key', () => {
     const items = [
       { name: 'a', n: 1 },
       { name: 'b', n: 2 },

@@ -28,7 +28,7 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 }
 
 describe('mapInSlices and walkInSlices', () => {
-  it('returns the result of an ordinary map and lets other work run', async () => {
+  it('return the result of an ordinary map, and let other work run', async () => {
     const work = mapInSlices(MANY, (at) => at * 2)
     assert.ok((await turnsDuring(work)) > 5)
     assert.deepEqual(
@@ -37,7 +37,7 @@ describe('mapInSlices and walkInSlices', () => {
     )
   })
 
-  it('resumes a few waiting tasks per turn, in order', async () => {
+  it('resume a few waiting tasks per event loop turn, in order', async () => {
     const done: number[] = []
     const all = Promise.all(Array.from({ length: 10 }, (_, at) => yieldToEventLoop().then(() => done.push(at))))
     const counts: number[] = []
@@ -53,14 +53,14 @@ describe('mapInSlices and walkInSlices', () => {
     )
   })
 
-  it('prefers short work to long work without starving long work', async () => {
+  it('prefer short tasks to long ones without starving long ones', async () => {
     const done: string[] = []
     const lanes = ['long', 'long', 'long', 'short', 'short', 'short'] as const
     await Promise.all(lanes.map((lane, at) => yieldToEventLoop(lane).then(() => done.push(`${lane} ${at}`))))
     assert.deepEqual(done, ['short 3', 'long 0', 'short 4', 'long 1', 'short 5', 'long 2'])
   })
 
-  it('walks until the callback returns false and returns that item', async () => {
+  it('return the item for which the callback returned false', async () => {
     const seen: number[] = []
     const clock = createVirtualClock()
     assert.equal(await walkInSlices(SLICES, clock, (at) => seen.push(at) < 500), 499)
@@ -69,7 +69,7 @@ describe('mapInSlices and walkInSlices', () => {
     assert.equal(await walkInSlices([], clock, () => false), undefined)
   })
 
-  it('yields during a walk that takes long', async () => {
+  it('yield during a long walk', async () => {
     assert.ok((await turnsDuring(walkInSlices(SLICES, hastyClock(), () => true))) > 5)
   })
 })
@@ -89,14 +89,14 @@ describe('runInSlices', () => {
   }
   const twice = MANY.flatMap((at) => [at, at])
 
-  it('returns the result of runAtOnce and lets other work run', async () => {
+  it('returns the result of runAtOnce, and lets other work run', async () => {
     assert.deepEqual(runAtOnce(doubled(MANY)), twice)
     const work = runInSlices(doubled(MANY), hastyClock())
     assert.ok((await turnsDuring(work)) > 100)
     assert.deepEqual(await work, twice)
   })
 
-  it('does not pause while no time passes', async () => {
+  it('does not yield if no time has passed', async () => {
     const work = runInSlices(doubled(MANY), createVirtualClock())
     assert.equal(await turnsDuring(work), 1)
   })
@@ -110,7 +110,7 @@ describe('runInSlices', () => {
     assert.throws(() => runAtOnce(failing()), /no further/)
   })
 
-  it('shouldYield returns true at one of many small steps', () => {
+  it('yields after many small steps', () => {
     const due = MANY.filter(shouldYield).length
     assert.ok(due === 15 || due === 16, `${due} of ${MANY.length}`)
   })

@@ -7,7 +7,7 @@ import { isTimeZone, nextChange, offsetAt } from './time-zone.ts'
 
 const HOUR_MS = 3_600_000
 
-test('zone names are case-sensitive', () => {
+test('time zone names are case-sensitive', () => {
   for (const name of ['Europe/Berlin', 'America/Argentina/Ushuaia', 'Asia/Kolkata', 'US/Eastern', 'Etc/GMT+5', 'CET']) {
     assert.ok(isTimeZone(name), name)
   }
@@ -17,7 +17,7 @@ test('zone names are case-sensitive', () => {
   assert.throws(() => offsetAt('Nowhere', 0), RangeError)
 })
 
-describe('clocks', () => {
+describe('time zone transitions', () => {
   const changes: [zone: string, from: string, change: string, before: number, after: number][] = [
     ['Europe/Berlin', '2026-01-01T00:00:00Z', '2026-03-29T01:00:00Z', 1, 2],
     ['America/New_York', '2026-07-01T00:00:00Z', '2026-11-01T06:00:00Z', -4, -5],
@@ -26,7 +26,7 @@ describe('clocks', () => {
     ['Pacific/Apia', '2011-12-01T00:00:00Z', '2011-12-30T10:00:00Z', -10, 14],
   ]
   for (const [zone, from, change, before, after] of changes) {
-    it(`of ${zone} are changed at ${change}`, () => {
+    it(`of ${zone} include ${change}`, () => {
       const fromMs = Date.parse(from)
       const found = nextChange(zone, fromMs, fromMs + 365 * 24 * HOUR_MS)
       assert.equal(new Date(found ?? 0).toISOString(), new Date(change).toISOString())

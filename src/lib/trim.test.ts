@@ -7,7 +7,7 @@ import { assertGrowth } from './growth.fixture.ts'
 import { trimEndOf, trimStartOf } from './trim.ts'
 
 describe('trimEndOf and trimStartOf', () => {
-  it('remove the same as a regular expression', () => {
+  it('return the same as a regular expression', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('/', 'a') }), (text) => {
         assert.equal(trimEndOf(text, '/'), text.replace(/\/+$/, ''))
@@ -16,7 +16,7 @@ describe('trimEndOf and trimStartOf', () => {
     )
   })
 
-  it('take linear time on a long run inside the text', () => {
+  it('take linear time for a long run of characters inside the text', () => {
     assertGrowth(
       500_000,
       (size) => `a${'/'.repeat(size)}b`,

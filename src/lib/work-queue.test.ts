@@ -27,7 +27,7 @@ async function drain(queue: WorkQueue<string>): Promise<string[]> {
   return keys
 }
 
-describe('work queue', () => {
+describe('WorkQueue', () => {
   it('returns keys in the order of their addition', async () => {
     const { queue } = create()
     for (const key of ['c', 'a', 'b']) queue.add(key)
@@ -41,7 +41,7 @@ describe('work queue', () => {
     assert.deepEqual(await drain(queue), ['a', 'b'])
   })
 
-  it('returns a key that was added while processing again after it is done', async () => {
+  it('returns a key again that was added while it was processing', async () => {
     const { queue } = create()
     queue.add('a')
     assert.equal(await queue.get(), 'a')
@@ -60,7 +60,7 @@ describe('work queue', () => {
     assert.deepEqual(await drain(queue), ['a'])
   })
 
-  it('wakes waiters in order', async () => {
+  it('wakes waiting workers in order', async () => {
     const { queue } = create()
     const first = queue.get()
     const second = queue.get()
@@ -69,7 +69,7 @@ describe('work queue', () => {
     assert.deepEqual(await Promise.all([first, second]), ['a', 'b'])
   })
 
-  it('releases a waiter when its signal is aborted, without losing a key', async () => {
+  it('ends a wait when its signal is aborted, without losing a key', async () => {
     const { queue } = create()
     const control = new AbortController()
     const waiting = queue.get(control.signal)
@@ -91,7 +91,7 @@ describe('work queue', () => {
     assert.equal(getEventListeners(signal, 'abort').length, 0)
   })
 
-  it('never returns a key to two workers and never loses an add', async () => {
+  it('never returns a key to two workers and never loses an added key', async () => {
     const act = fc.oneof(
       fc.record({ add: fc.constantFrom('a', 'b', 'c', 'd') }),
       fc.record({ take: fc.constant(true) }),
@@ -130,7 +130,7 @@ describe('work queue', () => {
   })
 })
 
-describe('delayed adds', () => {
+describe('WorkQueue with delayed keys', () => {
   it('returns a key after a fractional delay', { timeout: 10_000 }, async () => {
     const { clock, queue } = create()
     await clock.advance(0.3)
@@ -139,7 +139,7 @@ describe('delayed adds', () => {
     assert.deepEqual(await drain(queue), ['a'])
   })
 
-  it('are due in order of their time', async () => {
+  it('returns keys in the order of their due times', async () => {
     const { clock, queue } = create()
     queue.addAfter('later', 200)
     queue.addAfter('sooner', 100)
@@ -154,7 +154,7 @@ describe('delayed adds', () => {
     assert.equal(clock.pending, 0)
   })
 
-  it('of one key are merged; the earliest wins', async () => {
+  it('merges several delays of one key, and the earliest wins', async () => {
     for (const delays of [
       [50, 100, 200],
       [200, 50, 100],
@@ -169,7 +169,7 @@ describe('delayed adds', () => {
     }
   })
 
-  it('share one timer', async () => {
+  it('uses one timer for all keys', async () => {
     const { clock, queue } = create()
     const random = createSeededRandom(1)
     for (let key = 0; key < 1000; key++) queue.addAfter(`key-${key}`, 1 + random.int(1000))
@@ -179,7 +179,7 @@ describe('delayed adds', () => {
     assert.equal(clock.pending, 0)
   })
 
-  it('wait for the rate limiter on retries, until forgotten', async () => {
+  it('delays retries by the rate limiter until the key is forgotten', async () => {
     const { clock, queue } = create()
     for (const delay of [5, 10, 20]) {
       queue.addRateLimited('a')
@@ -196,7 +196,7 @@ describe('delayed adds', () => {
     assert.equal(queue.size, 1)
   })
 
-  it('use the limiter of controllers by default: 5 ms for a first failure', async () => {
+  it('delays a first failure by 5 ms by default', async () => {
     const clock = createVirtualClock()
     const queue = new WorkQueue<string>({ clock })
     queue.addRateLimited('a')
@@ -205,8 +205,8 @@ describe('delayed adds', () => {
   })
 })
 
-describe('shutting down', () => {
-  it('accepts no more keys, returns the ready ones, then ends every get', async () => {
+describe('shutDown() of a WorkQueue', () => {
+  it('accepts no more keys, returns the ready ones, and then ends every get', async () => {
     const { clock, queue } = create()
     queue.add('a')
     queue.addAfter('delayed', 10)
@@ -220,7 +220,7 @@ describe('shutting down', () => {
     queue.shutDown()
   })
 
-  it('wakes waiters', async () => {
+  it('wakes waiting workers', async () => {
     const { queue } = create()
     const waiting = [queue.get(), queue.get()]
     queue.shutDown()
@@ -246,7 +246,7 @@ describe('shutting down', () => {
     assert.equal(await queue.get(), undefined)
   })
 
-  it('with drain ends at once without keys', async () => {
+  it('with drain resolves at once if there are no keys', async () => {
     await create().queue.shutDownWithDrain()
   })
 
@@ -262,10 +262,10 @@ describe('shutting down', () => {
   })
 })
 
-describe('workers', () => {
+describe('workers of a WorkQueue', () => {
   const never = (error: unknown): void => assert.fail(String(error))
 
-  it('processes as many keys concurrently as configured, and each key alone', async () => {
+  it('process as many keys concurrently as configured, and never one key twice at a time', async () => {
     const { clock, queue } = create()
     const control = new AbortController()
     const active = new Set<string>()
@@ -357,13 +357,13 @@ describe('workers', () => {
     assert.equal(queue.shuttingDown, true)
   })
 
-  it('do not start when the signal is aborted already', async () => {
+  it('do not start if the signal is already aborted', async () => {
     const { queue } = create()
     queue.add('a')
     await queue.run({ workers: 2, signal: AbortSignal.abort(), handle: () => assert.fail('ran'), onError: never })
   })
 
-  it('finish everything when the queue is shut down with drain', async () => {
+  it('finish everything if the queue is shut down with drain', async () => {
     const { clock, queue } = create()
     const handled: string[] = []
     const running = queue.run({
@@ -383,7 +383,7 @@ describe('workers', () => {
     assert.equal(handled.length, 5)
   })
 
-  it('end when the error callback throws', async () => {
+  it('end if the error callback throws', async () => {
     const { queue } = create()
     const running = queue.run({
       workers: 3,
@@ -398,7 +398,7 @@ describe('workers', () => {
     assert.equal(queue.shuttingDown, true)
   })
 
-  it('yields to the event loop even if no handler ever waits', async () => {
+  it('yield to the event loop even if no handler waits', async () => {
     const clock = createVirtualClock()
     // Time that passes by being looked at stands for handlers that compute.
     let now = 0
@@ -424,7 +424,7 @@ describe('workers', () => {
   })
 })
 
-describe('work queue metrics', () => {
+describe('metrics of a WorkQueue', () => {
   it("have upstream's names: depth, durations, retries and unfinished work", async () => {
     const clock = createVirtualClock()
     const registry = createRegistry()

@@ -17,7 +17,7 @@ import { fieldPath } from './validation/field-path.ts'
 import { initialEventsEnd, isInitialEventsEnd } from './watch.ts'
 
 describe('setCondition()', () => {
-  it('changes the transition time only with the status', async () => {
+  it('changes lastTransitionTime only if the status changes', async () => {
     const clock = createVirtualClock(Date.UTC(2026, 0, 1))
     const conditions: { type: string; status: string; reason?: string; lastTransitionTime?: string }[] = []
     assert.ok(setCondition(conditions, { type: 'Ready', status: 'False', reason: 'Waiting' }, clock))
@@ -33,8 +33,8 @@ describe('setCondition()', () => {
   })
 })
 
-describe('condition predicates', () => {
-  it('treat an absent condition as neither true nor false', () => {
+describe('predicates of conditions', () => {
+  it('return false for an absent condition, for the statuses True and False', () => {
     const conditions = [
       { type: 'A', status: 'True' },
       { type: 'B', status: 'False' },
@@ -49,7 +49,7 @@ describe('condition predicates', () => {
 })
 
 describe('validateConditions()', () => {
-  it('reports every offence', () => {
+  it('reports every invalid condition', () => {
     const good: Condition = {
       type: 'Ready',
       status: 'True',
@@ -73,8 +73,8 @@ describe('validateConditions()', () => {
   })
 })
 
-describe('watch events', () => {
-  it('mark the end of the initial events', () => {
+describe('watch events with bookmarks', () => {
+  it('mark the end of the initial events by an annotation', () => {
     const object = { metadata: { resourceVersion: '1', annotations: { [initialEventsEnd]: 'true' } } }
     assert.ok(isInitialEventsEnd({ type: 'BOOKMARK', object }))
     assert.ok(!isInitialEventsEnd({ type: 'ADDED', object }))

@@ -25,8 +25,8 @@ const THING: ConfigTable<Complete<typeof STRUCTS, 'v1.Thing'>> = defineConfig(
   STRUCTS,
 )
 
-describe('configuration table', () => {
-  it('fills defaults, also in structs and lists of structs, but not behind pointers', () => {
+describe('table of configuration fields', () => {
+  it('sets defaults, also in structs and lists of structs, but not behind absent pointers', () => {
     assert.deepEqual(THING.withDefaults({ every: '0s', limit: '0s', parts: [{}] }), {
       count: 3,
       share: 50,
@@ -39,7 +39,7 @@ describe('configuration table', () => {
     assert.deepEqual(THING.withDefaults({ more: {} }).more, { kept: true })
   })
 
-  it("reads files strictly, with Go's types in errors", () => {
+  it("decodes files strictly, with Go's types in errors", () => {
     const read = (rest: string) => readConfig(`{apiVersion: test/v1, kind: Thing, ${rest}}`, [THING]).value
     assert.equal((read('name: x') as { name?: string }).name, 'x')
     assert.throws(() => read('other: 1'), { message: 'strict decoding error: unknown field "other"' })
@@ -48,7 +48,7 @@ describe('configuration table', () => {
     })
   })
 
-  it('lists options by path', () => {
+  it('lists fields by path', () => {
     const option = THING.options.find(({ path }) => path === 'part.kept')
     assert.deepEqual([option?.flag, option?.flagKind, option?.unsupported], ['part', 'kept', 'parts are always on'])
     assert.deepEqual(withValueAt({ part: { kept: true }, count: 1 }, 'part.kept', false), {
@@ -57,7 +57,7 @@ describe('configuration table', () => {
     })
   })
 
-  it('checks ranges', () => {
+  it('checks ranges of numbers', () => {
     const errors = (values: object) => THING.options.map((option) => rangeError(option, values)).filter(Boolean)
     assert.deepEqual(errors({ count: 0, share: 100 }), [])
     assert.deepEqual(errors({ count: -1, share: 101 }), [
@@ -66,7 +66,7 @@ describe('configuration table', () => {
     ])
   })
 
-  it('rejects texts that are no rows', () => {
+  it('rejects malformed rows', () => {
     assert.throws(() => parseRow('int32 = 3'), /No row/)
     assert.equal(optionLabel({ ...parseRow('string'), path: 'name' }), 'name')
   })

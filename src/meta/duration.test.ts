@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { ageText, humanDuration, shortHumanDuration } from './duration.ts'
 
-describe('durations for people', () => {
+describe('human-readable duration', () => {
   const [S, M, H, D, Y] = [1000, 60_000, 3_600_000, 86_400_000, 365 * 86_400_000]
   for (const [ms, long, short] of [
     [-3 * S, '<invalid>', '<invalid>'],
@@ -25,13 +25,13 @@ describe('durations for people', () => {
     [2 * Y + 34 * D, '2y34d', '2y'],
     [8 * Y + 34 * D, '8y', '8y'],
   ] as const) {
-    it(`shows ${ms} ms as ${long}, or shortened as ${short}`, () => {
+    it(`of ${ms} ms is ${long}, or ${short} in short form`, () => {
       assert.equal(humanDuration(ms), long)
       assert.equal(shortHumanDuration(ms), short)
     })
   }
 
-  it('show ages', () => {
+  it('is the age of an object in tables', () => {
     assert.equal(ageText('2026-01-01T00:00:00Z', Date.UTC(2026, 0, 1, 0, 5)), '5m')
     assert.equal(ageText(undefined, 0), '<unknown>')
   })

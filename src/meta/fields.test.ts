@@ -30,7 +30,7 @@ describe('parseFieldSelector()', () => {
     ['a=x\\,y\\=z\\\\', 'a=x\\,y\\=z\\\\'],
     ['metadata.name=web', 'metadata.name=web'],
   ] as const) {
-    it(`reads "${text}"`, () => assert.equal(fieldSelectorText(parseFieldSelector(text)), canonical))
+    it(`parses "${text}"`, () => assert.equal(fieldSelectorText(parseFieldSelector(text)), canonical))
   }
 
   for (const [text, message] of [
@@ -40,7 +40,7 @@ describe('parseFieldSelector()', () => {
     ['a=\\x', 'invalid field selector: invalid escape sequence: \\x'],
     ['a=\\', 'invalid field selector: invalid escape sequence: \\'],
   ] as const) {
-    it(`refuses "${text}"`, () => assert.throws(() => parseFieldSelector(text), { message }))
+    it(`rejects "${text}"`, () => assert.throws(() => parseFieldSelector(text), { message }))
   }
 
   it('survives printing and parsing', () => {
@@ -57,8 +57,8 @@ describe('parseFieldSelector()', () => {
   })
 })
 
-describe('transforms', () => {
-  it('define the fields of each kind', () => {
+describe('field selector rules of a kind', () => {
+  it('define the fields that can be selected', () => {
     assert.throws(() => parseFieldSelector('x=1', metadataFields), {
       message: '"x" is not a known field selector: only "metadata.name", "metadata.namespace"',
     })
@@ -69,7 +69,7 @@ describe('transforms', () => {
     assert.throws(() => parseFieldSelector('x=1', jobs), { message: 'field label "x" not supported for Job' })
   })
 
-  it('may rename and drop', () => {
+  it('may rename and drop fields', () => {
     const renamed = parseFieldSelector('spec.host=n,b!=2', (field, value) =>
       field === 'spec.host' ? { field: 'spec.nodeName', value } : undefined,
     )
@@ -80,7 +80,7 @@ describe('transforms', () => {
 describe('matchesFields()', () => {
   const get = (field: string): string => ({ a: '1', b: '' })[field] ?? ''
 
-  it('compares text, with empty text for an unknown field', () => {
+  it('compares values as text, and treats an unknown field as empty', () => {
     for (const [text, expected] of [
       ['', true],
       ['a=1', true],
@@ -94,7 +94,7 @@ describe('matchesFields()', () => {
     }
   })
 
-  it('returns the required value of a field', () => {
+  it('returns the value that a selector requires for a field', () => {
     const selector = andFields(fieldEquals('metadata.name', 'x'), parseFieldSelector('a!=1'))
     assert.equal(requiredField(selector, 'metadata.name'), 'x')
     assert.equal(requiredField(selector, 'a'), undefined)

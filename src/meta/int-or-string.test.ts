@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 
 import { intValue, isPercentage, parseIntOrString, scaledValue } from './int-or-string.ts'
 
-describe('int or string', () => {
-  it('parses int32 as numbers and others as text', () => {
+describe('IntOrString', () => {
+  it('parses int32 as numbers and other texts as strings', () => {
     assert.equal(parseIntOrString('80'), 80)
     assert.equal(parseIntOrString('http'), 'http')
     assert.equal(parseIntOrString('2147483648'), '2147483648')
@@ -33,6 +33,6 @@ describe('int or string', () => {
     ['5', 'invalid value for IntOrString: invalid type: string is not a percentage'],
     ['a%', 'invalid value for IntOrString: invalid value "a%": strconv.Atoi: parsing "a": invalid syntax'],
   ] as const) {
-    it(`refuses ${value}`, () => assert.throws(() => scaledValue(value, 1, 'up'), { message }))
+    it(`rejects ${value}`, () => assert.throws(() => scaledValue(value, 1, 'up'), { message }))
   }
 })

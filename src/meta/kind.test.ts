@@ -16,7 +16,7 @@ import {
   resourceKey,
 } from './kind.ts'
 
-describe('apiVersion', () => {
+describe('apiVersion of an object', () => {
   for (const [text, group, version] of [
     ['v1', '', 'v1'],
     ['apps/v1', 'apps', 'v1'],
@@ -24,22 +24,22 @@ describe('apiVersion', () => {
     ['/', '', ''],
     ['apps/', 'apps', ''],
   ] as const) {
-    it(`reads "${text}"`, () => assert.deepEqual(parseApiVersion(text), { group, version }))
+    it(`is parsed from "${text}"`, () => assert.deepEqual(parseApiVersion(text), { group, version }))
   }
 
-  it('rejects two slashes, except in an object', () => {
+  it('with two slashes is rejected, except by kindOf()', () => {
     assert.throws(() => parseApiVersion('a/b/c'), { message: 'unexpected GroupVersion string: a/b/c' })
     assert.deepEqual(kindOf({ apiVersion: 'a/b/c', kind: 'X' }), { group: '', version: '', kind: 'X' })
     assert.deepEqual(kindOf({}), { group: '', version: '', kind: '' })
   })
 
-  it('is formatted', () => {
+  it('is formatted from group and version', () => {
     assert.equal(apiVersionOf({ group: '', version: 'v1' }), 'v1')
     assert.equal(apiVersionOf({ group: 'apps', version: 'v1' }), 'apps/v1')
   })
 })
 
-describe('names of types', () => {
+describe('names of kinds and resources', () => {
   it('are formatted for messages', () => {
     assert.equal(groupResourceText({ group: 'apps', resource: 'deployments' }), 'deployments.apps')
     assert.equal(groupResourceText({ group: '', resource: 'pods' }), 'pods')
@@ -48,7 +48,7 @@ describe('names of types', () => {
     assert.equal(resourceKey({ group: 'apps', version: 'v1', resource: 'x' }), 'apps/v1, Resource=x')
   })
 
-  it('are parsed as kind.group and resource.version.group', () => {
+  it('are parsed from kind.group and resource.version.group', () => {
     assert.deepEqual(parseGroupResource('a.b.c'), { resource: 'a', group: 'b.c' })
     assert.deepEqual(parseGroupKind('Pod'), { kind: 'Pod', group: '' })
     assert.deepEqual(parseResourceArg('deployments.v1.apps'), {
@@ -62,7 +62,7 @@ describe('names of types', () => {
 })
 
 describe('compareVersions()', () => {
-  it('prefers GA to beta to alpha, then the higher number, then other names', () => {
+  it('orders GA before beta before alpha, then the higher number first, then other names', () => {
     const versions = 'v10 v2 v1 v11beta2 v10beta3 v3beta1 v12alpha1 v11alpha2 foo1 foo10'.split(' ')
     const sorted = [...versions].reverse().sort((a, b) => compareVersions(b, a))
     assert.deepEqual(sorted, versions)

@@ -25,7 +25,7 @@ const full: LabelSelector = {
 }
 
 describe('asSelector()', () => {
-  it('selects nothing if absent and everything if empty', () => {
+  it('selects nothing if it is absent and everything if it is empty', () => {
     assert.equal(asSelector(undefined), nothing)
     assert.equal(asSelector(null), nothing)
     assert.equal(asSelector({}), everything)
@@ -38,7 +38,7 @@ describe('asSelector()', () => {
 })
 
 describe('labelSelectorText()', () => {
-  it('formats selectors as in scale and tables', () => {
+  it('formats selectors as in Scale and tables', () => {
     assert.equal(labelSelectorText(full), 'a,app=web,!old,t in (x,y),z notin (q)')
     assert.equal(labelSelectorText(undefined), '<none>')
     assert.equal(labelSelectorText({}), '<none>')
@@ -47,7 +47,7 @@ describe('labelSelectorText()', () => {
 })
 
 describe('parseLabelSelector()', () => {
-  it('returns the structured form', () => {
+  it('returns a LabelSelector', () => {
     assert.deepEqual(parseLabelSelector('app=web,a,!old,t in (y,x)'), {
       matchLabels: { app: 'web' },
       matchExpressions: [
@@ -58,14 +58,14 @@ describe('parseLabelSelector()', () => {
     })
   })
 
-  it('rejects order comparisons', () => {
+  it('rejects the operators > and <', () => {
     assert.throws(() => parseLabelSelector('a>1'), { message: `"gt" isn't supported in label selectors` })
     assert.throws(() => parseLabelSelector(','), /^Error: couldn't parse the selector string ",": found ','/)
   })
 })
 
 describe('labelSelectorAsMap()', () => {
-  it('accepts equality and sets of one', () => {
+  it('accepts equality and sets of one value', () => {
     const selector: LabelSelector = {
       matchLabels: { a: '1' },
       matchExpressions: [{ key: 'b', operator: 'In', values: ['2'] }],
@@ -78,7 +78,7 @@ describe('labelSelectorAsMap()', () => {
 })
 
 describe('validateLabelSelector()', () => {
-  it('reports every offence with its path', () => {
+  it('reports every invalid value with its path', () => {
     const selector: LabelSelector = {
       matchLabels: { a: '!' },
       matchExpressions: [
@@ -104,7 +104,7 @@ describe('validateLabelSelector()', () => {
     assert.ok(hasInvalidLabelValue(selector) && !hasInvalidLabelValue(full))
   })
 
-  it('accepts old faults', () => {
+  it('accepts invalid values of the old object', () => {
     const selector: LabelSelector = { matchExpressions: [{ key: 'a', operator: 'Like' as 'In', values: ['!'] }] }
     assert.deepEqual(
       validateLabelSelector(fieldPath('s'), selector, { invalidValues: true, unknownOperators: true }),

@@ -42,7 +42,7 @@ describe('parseSelector()', () => {
     ['notin=in', 'notin=in'],
     ['example.com/a!=b', 'example.com/a!=b'],
   ] as const) {
-    it(`reads "${text}"`, () => assert.equal(selectorText(parseSelector(text)), canonical))
+    it(`parses "${text}"`, () => assert.equal(selectorText(parseSelector(text)), canonical))
   }
 
   for (const [text, message] of [
@@ -65,7 +65,7 @@ describe('parseSelector()', () => {
       `unable to parse requirement: values[0]: Invalid value: "x": for 'Gt', 'Lt' operators, the value must be an integer`,
     ],
   ] as const) {
-    it(`refuses "${text}"`, () => assert.throws(() => parseSelector(text), { message }))
+    it(`rejects "${text}"`, () => assert.throws(() => parseSelector(text), { message }))
   }
 
   it('survives printing and parsing', () => {
@@ -77,7 +77,7 @@ describe('parseSelector()', () => {
   })
 })
 
-describe('matchesLabels()', () => {
+describe('matchesLabels() by a selector', () => {
   for (const [text, labels, expected] of [
     ['', {}, true],
     ['a=1', { a: '1' }, true],
@@ -97,12 +97,12 @@ describe('matchesLabels()', () => {
     ['constructor', {}, false],
     ['!toString', {}, true],
   ] as const) {
-    it(`"${text}" ${expected ? 'matches' : 'does not match'} ${JSON.stringify(labels)}`, () => {
+    it(`"${text}" ${expected ? 'matches' : 'does not match'} labels ${JSON.stringify(labels)}`, () => {
       assert.equal(matchesLabels(parseSelector(text), labels), expected)
     })
   }
 
-  it('equals a naive implementation', () => {
+  it('agrees with a simple implementation', () => {
     fc.assert(
       fc.property(selectors, fc.dictionary(keys, values), (selector, labels) => {
         const naive = selector.requirements.every(({ key, operator, values }) => {
@@ -117,14 +117,14 @@ describe('matchesLabels()', () => {
     )
   })
 
-  it('matches everything and nothing', () => {
+  it('supports selectors for everything and nothing', () => {
     assert.ok(isEverything(everything) && matchesLabels(everything, undefined))
     assert.ok(!isEverything(nothing) && !matchesLabels(nothing, {}))
   })
 })
 
-describe('requirements', () => {
-  it('provide the required value of a label for indexes', () => {
+describe('requirements of a label selector', () => {
+  it('contain the required value of a label for indexes', () => {
     const selector = parseSelector('a=1,b in (2),c in (3,4),d!=5')
     assert.deepEqual(
       ['a', 'b', 'c', 'd', 'e'].map((key) => requiredLabel(selector, key)),
@@ -144,12 +144,12 @@ describe('requirements', () => {
       'operator: Unsupported value: "like": supported values: "in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"',
     ],
   ] as const) {
-    it(`refuses ${operator} with ${values.length} values`, () => {
+    it(`are rejected: ${operator} with ${values.length} values`, () => {
       assert.throws(() => createRequirement('a', operator as LabelOperator, values), { message })
     })
   }
 
-  it('are created from labels, and labels are printed in order', () => {
+  it('can be created from labels, and are printed in order', () => {
     assert.equal(selectorText(selectorFromLabels({ b: '2', a: '1' })), 'a=1,b=2')
     assert.equal(selectorFromLabels(undefined), everything)
     assert.equal(labelsText({ b: '2', a: '1' }), 'a=1,b=2')

@@ -24,7 +24,7 @@ import {
   splitKey,
 } from './object.ts'
 
-describe('object key', () => {
+describe('key of an object', () => {
   it('is namespace and name, or the name alone', () => {
     assert.equal(objectKey({ metadata: { namespace: 'a', name: 'b' } }), 'a/b')
     assert.equal(objectKey({ metadata: { name: 'b' } }), 'b')
@@ -35,12 +35,12 @@ describe('object key', () => {
   })
 })
 
-describe('owners', () => {
+describe('owner references of an object', () => {
   const set: KubeObject = { metadata: { name: 'web', uid: 'u1' } }
   const ref = controllerRef(set, { group: 'apps', version: 'v1', kind: 'ReplicaSet' })
   const pod: KubeObject = { metadata: { ownerReferences: [{ ...ref, uid: 'u0', controller: false }, ref] } }
 
-  it('identify the controller by uid', () => {
+  it('identify the controller by UID', () => {
     assert.deepEqual(ref, {
       apiVersion: 'apps/v1',
       kind: 'ReplicaSet',
@@ -58,7 +58,7 @@ describe('owners', () => {
   })
 })
 
-describe('finalizers', () => {
+describe('finalizers of an object', () => {
   it('are added and removed once', () => {
     const object: KubeObject = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }
     assert.ok(isBeingDeleted(object))
@@ -72,7 +72,7 @@ describe('finalizers', () => {
 })
 
 describe('generateName()', () => {
-  it('cuts the base to 58 characters and adds five unambiguous ones', () => {
+  it('truncates the prefix to 58 characters and adds five unambiguous ones', () => {
     const random = createSeededRandom(1)
     const name = generateName('x'.repeat(80), random)
     assert.match(name, /^x{58}[bcdfghjklmnpqrstvwxz2456789]{5}$/)
@@ -118,7 +118,7 @@ describe('semanticEqual()', () => {
 })
 
 describe('deepCopy()', () => {
-  it('returns an equal value that shares nothing', () => {
+  it('returns an equal value that shares no objects with the original', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const copy = deepCopy(value)
@@ -129,7 +129,7 @@ describe('deepCopy()', () => {
     )
   })
 
-  it('returns the same in steps, and yields within large values', () => {
+  it('returns the same in steps, and yields to the event loop within large values', () => {
     const map = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`k${n}`, '']))
     const value = { one: map, other: [map, { a: map }] }
     const steps = copyInSteps(value)
@@ -149,7 +149,7 @@ describe('deepCopy()', () => {
     assert.ok(!('polluted' in {}))
   })
 
-  it('handles the maximum depth of decoders', () => {
+  it('copies values of the maximum depth of decoders', () => {
     let value: unknown = 1
     for (let depth = 0; depth < 100_000; depth++) value = depth % 2 === 0 ? [value] : { a: value }
     assert.ok(semanticEqual(deepCopy(value), value))

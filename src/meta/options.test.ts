@@ -21,7 +21,7 @@ import type { FieldError } from './validation/field-path.ts'
 
 const texts = (errors: readonly FieldError[]): string[] => errors.map(fieldErrorText)
 
-describe('list options', () => {
+describe('ListOptions', () => {
   const table: [ListOptions, string[]][] = [
     [{}, []],
     [{ resourceVersion: '5', resourceVersionMatch: 'Exact' }, []],
@@ -58,7 +58,8 @@ describe('list options', () => {
     ],
   ]
   for (const [options, expected] of table) {
-    it(`validate ${JSON.stringify(options)}`, () => assert.deepEqual(texts(validateListOptions(options)), expected))
+    it(`${expected.length === 0 ? 'are valid' : 'are invalid'}: ${JSON.stringify(options)}`, () =>
+      assert.deepEqual(texts(validateListOptions(options)), expected))
   }
 
   it('are rejected with 422', () => {
@@ -67,7 +68,7 @@ describe('list options', () => {
     assert.match(error.message, /^ListOptions\.meta\.k8s\.io "" is invalid: sendInitialEvents: Forbidden/)
   })
 
-  it('are read from a query', () => {
+  it('are parsed from query parameters', () => {
     const query = new URLSearchParams('limit=500&watch=1&timeoutSeconds=0&timeout=7m12s&labelSelector=a%3Db')
     assert.deepEqual(decodeQuery(listOptionsQuery, query), {
       labelSelector: 'a=b',
@@ -80,7 +81,7 @@ describe('list options', () => {
   })
 })
 
-describe('delete options', () => {
+describe('DeleteOptions', () => {
   const ignore = 'ignoreStoreReadErrorWithClusterBreakingPotential'
   const table: [DeleteOptions, string[]][] = [
     [{ propagationPolicy: 'Foreground', dryRun: ['All'] }, []],
@@ -103,10 +104,11 @@ describe('delete options', () => {
     ],
   ]
   for (const [options, expected] of table) {
-    it(`validate ${JSON.stringify(options)}`, () => assert.deepEqual(texts(validateDeleteOptions(options)), expected))
+    it(`${expected.length === 0 ? 'are valid' : 'are invalid'}: ${JSON.stringify(options)}`, () =>
+      assert.deepEqual(texts(validateDeleteOptions(options)), expected))
   }
 
-  it('have preconditions as query parameters', () => {
+  it('are parsed from query parameters, including preconditions', () => {
     const query = new URLSearchParams('uid=u&resourceVersion=&gracePeriodSeconds=0&orphanDependents=false')
     assert.deepEqual(decodeDeleteOptions(query), {
       gracePeriodSeconds: 0,
@@ -117,8 +119,8 @@ describe('delete options', () => {
   })
 })
 
-describe('write options', () => {
-  it('have dry run, validation and manager', () => {
+describe('validation of write options', () => {
+  it('checks dryRun, fieldValidation and fieldManager', () => {
     const errors = validateCreateOptions({ dryRun: ['x'], fieldValidation: 'y', fieldManager: 'a\u0007é\u200b' })
     assert.deepEqual(texts(errors), [
       'fieldManager: Invalid value: "a\\aé\\u200b": invalid character U+0007 (at position 1)',
@@ -131,7 +133,7 @@ describe('write options', () => {
     ])
   })
 
-  it('require a manager for apply, and allow force only there', () => {
+  it('requires fieldManager for apply, and allows force only for apply', () => {
     assert.deepEqual(texts(validatePatchOptions({ force: true }, { apply: true })), [
       'fieldManager: Required value: is required for apply patch',
     ])
@@ -141,7 +143,7 @@ describe('write options', () => {
     assert.deepEqual(validatePatchOptions({ force: true, fieldManager: 'm' }, { apply: true }), [])
   })
 
-  it('validate the contents of a table', () => {
+  it('checks includeObject of a table request', () => {
     assert.deepEqual(validateTableOptions({ includeObject: 'None' }), [])
     assert.deepEqual(texts(validateTableOptions({ includeObject: 'x' })), [
       `includeObject: Invalid value: "x": must be 'Metadata', 'Object', 'None', or empty`,

@@ -24,7 +24,7 @@ import {
   subtractQuantities,
 } from './quantity.ts'
 
-describe('canonical text', () => {
+describe('canonical text of a quantity', () => {
   for (const [text, canonical] of [
     ['0', '0'],
     ['-0', '0'],
@@ -61,10 +61,11 @@ describe('canonical text', () => {
     ['1e1000000001', '100e999999999'],
     ['1e-1000000000', '1e-9'],
   ] as const) {
-    it(`writes ${text} as ${canonical}`, () => assert.equal(canonicalQuantity(text), canonical))
+    it(`of ${text} is ${canonical}`, () => assert.equal(canonicalQuantity(text), canonical))
   }
 
-  it('keeps the value where upstream loses the suffix', () => assert.equal(canonicalQuantity('1000E'), '1e21'))
+  it('keeps the value in cases in which upstream loses the suffix', () =>
+    assert.equal(canonicalQuantity('1000E'), '1e21'))
 
   const format = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
   const suffix = "unable to parse quantity's suffix"
@@ -87,14 +88,14 @@ describe('canonical text', () => {
     ['Pi', number],
     ['9'.repeat(20_000), number],
   ] as const) {
-    it(`refuses "${text.slice(0, 30)}"`, () => assert.throws(() => parseQuantity(text), { message }))
+    it(`does not exist for "${text.slice(0, 30)}"`, () => assert.throws(() => parseQuantity(text), { message }))
   }
 })
 
-describe('arithmetic', () => {
+describe('arithmetic of quantities', () => {
   const sum = (a: string, b: string): string => quantityText(addQuantities(parseQuantity(a), parseQuantity(b)))
 
-  it('keeps the format of the left side unless it is zero', () => {
+  it('keeps the format of the left operand unless it is zero', () => {
     assert.equal(sum('1Gi', '1G'), '2073741824')
     assert.equal(sum('0', '1Gi'), '1Gi')
     assert.equal(sum('1Gi', '0'), '1Gi')
@@ -104,7 +105,7 @@ describe('arithmetic', () => {
     assert.equal(sum('+1', '0'), '1')
   })
 
-  it('subtracts, negates, multiplies', () => {
+  it('subtracts, negates and multiplies', () => {
     assert.equal(quantityText(subtractQuantities(parseQuantity('1'), parseQuantity('250m'))), '750m')
     assert.equal(quantityText(subtractQuantities(parseQuantity('0'), parseQuantity('1Ki'))), '-1Ki')
     assert.equal(quantityText(multiplyQuantity(parseQuantity('1.5Gi'), 2)), '3Gi')
@@ -122,7 +123,7 @@ describe('arithmetic', () => {
     assert.equal(quantityText(roundQuantityUp(parseQuantity('1.0001'), -3)), '1001m')
   })
 
-  it('returns exact integers, or undefined', () => {
+  it('converts to exact integers, or undefined', () => {
     assert.equal(quantityInt64(parseQuantity('1.5Gi')), 1_610_612_736n)
     assert.equal(quantityInt64(parseQuantity('9223372036854775807')), 2n ** 63n - 1n)
     assert.equal(quantityInt64(parseQuantity('1.5')), undefined)
@@ -133,7 +134,7 @@ describe('arithmetic', () => {
     assert.equal(quantityText(quantityOfMilli(1500)), '1500m')
   })
 
-  it('survives huge exponents', () => {
+  it('handles huge exponents', () => {
     const huge = parseQuantity('1e2000000000')
     const one = parseQuantity('1')
     assert.ok(compareQuantities(huge, one) > 0 && compareQuantities(negateQuantity(huge), one) < 0)
@@ -178,7 +179,7 @@ describe('quantities and exact rationals', () => {
       return { text: `${sign}${whole}${digits === '' ? '' : `.${digits}`}${name}`, exact: upToNano(exact) }
     })
 
-  it('parse to the written value, rounded up at the ninth decimal', () => {
+  it('parse to the same value, rounded up at the ninth decimal', () => {
     fc.assert(fc.property(written, ({ text, exact }) => same(parseQuantity(text), exact)))
   })
 
@@ -193,7 +194,7 @@ describe('quantities and exact rationals', () => {
     )
   })
 
-  it('add, subtract, multiply and compare like fractions', () => {
+  it('add, subtract, multiply and compare alike', () => {
     fc.assert(
       fc.property(written, written, fc.maxSafeInteger(), (a, b, factor) => {
         const [left, right] = [parseQuantity(a.text), parseQuantity(b.text)]

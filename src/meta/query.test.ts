@@ -40,7 +40,7 @@ describe('decodeQuery()', () => {
     ['since=null', {}],
     ['__proto__=x&constructor=y', {}],
   ] as const) {
-    it(`reads "${query}"`, () => assert.deepEqual(decodeQuery(shape, new URLSearchParams(query)), expected))
+    it(`parses "${query}"`, () => assert.deepEqual(decodeQuery(shape, new URLSearchParams(query)), expected))
   }
 
   for (const [query, message] of [
@@ -49,7 +49,7 @@ describe('decodeQuery()', () => {
     ['limit=9223372036854775808', 'strconv.ParseInt: parsing "9223372036854775808": value out of range'],
     ['since=x', 'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"'],
   ] as const) {
-    it(`refuses "${query}" as a bad request`, () => {
+    it(`rejects "${query}" as a bad request`, () => {
       assert.throws(
         () => decodeQuery(shape, new URLSearchParams(query)),
         (error: Error) => isBadRequest(error) && error.message === message,
@@ -68,7 +68,7 @@ describe('encodeQuery()', () => {
     )
   })
 
-  it('survives writing and reading', () => {
+  it('writes text that decodeQuery() reads back', () => {
     const options: Options = { name: 'x=y,z', limit: 3, watch: true, force: false, dryRun: ['All'] }
     assert.deepEqual(decodeQuery(shape, encodeQuery(shape, options)), options)
   })

@@ -174,11 +174,11 @@ const bare: [StatusError, number, string, string][] = [
   ],
 ]
 
-describe('errors', () => {
+describe('API errors', () => {
   for (const [error, ...expected] of table)
-    it(`formats ${error.message}`, () => assert.deepEqual(brief(error), expected))
+    it(`have upstream's text: ${error.message}`, () => assert.deepEqual(brief(error), expected))
   for (const [error, code, reason, message] of bare) {
-    it(`formats ${error.message}`, () => {
+    it(`have upstream's text: ${error.message}`, () => {
       const expected = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code }
       assert.deepEqual(error.status, expected)
       assert.equal(JSON.stringify(error.status), JSON.stringify(expected))
@@ -209,7 +209,7 @@ describe('errors', () => {
     assert.equal(invalidError({ group: '', kind: 'Pod' }, 'a', []).message, 'Pod "a" is invalid')
   })
 
-  it('keep the causes of an apply conflict', () => {
+  it('contain the causes of an apply conflict', () => {
     const causes = [{ reason: 'FieldManagerConflict' as const, message: 'conflict with "m1"', field: '.data.k' }]
     const error = applyConflictError(causes, 'Apply failed with 1 conflict: conflict with "m1": .data.k')
     assert.deepEqual(error.status.details, { causes })
@@ -217,8 +217,8 @@ describe('errors', () => {
   })
 })
 
-describe('predicates', () => {
-  it('find the status in the causes of an error', () => {
+describe('predicates of API errors', () => {
+  it('find a Status in the causes of an error', () => {
     const wrapped = new Error('sync failed', { cause: new Error('get', { cause: notFoundError(pods, 'a') }) })
     assert.ok(isNotFound(wrapped))
     assert.equal(reasonOf(wrapped), 'NotFound')
@@ -241,7 +241,7 @@ describe('predicates', () => {
     assert.ok(isRequestEntityTooLarge(new StatusError({ ...odd.status, reason: 'Invalid', code: 413 })))
   })
 
-  it('distinguish timeouts', () => {
+  it('distinguish client timeouts from server timeouts', () => {
     const future = tooLargeResourceVersionError(2, 1, 1)
     assert.ok(isTimeout(future) && isTooLargeResourceVersion(future) && !isServerTimeout(future))
     assert.ok(!isTooLargeResourceVersion(timeoutError('t', 1)))
@@ -256,7 +256,7 @@ describe('predicates', () => {
     assert.equal(suggestedDelaySeconds(new Error('x')), undefined)
   })
 
-  it('parse only a Status', () => {
+  it('accept only a Status', () => {
     const status: Status = invalidError({ group: '', kind: 'Pod' }, 'a', []).status
     const error = statusErrorFrom(JSON.parse(JSON.stringify(status)))
     assert.ok(error instanceof StatusError && isInvalid(error))

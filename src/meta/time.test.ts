@@ -29,7 +29,7 @@ describe('parseTime()', () => {
     ['9999-12-31T23:59:59-01:00', '10000-01-01T00:59:59Z'],
     ['0099-12-31T00:00:00Z', '0099-12-31T00:00:00Z'],
   ] as const) {
-    it(`reads ${text}`, () => assert.equal(canonicalTime(text), canonical))
+    it(`parses ${text}`, () => assert.equal(canonicalTime(text), canonical))
   }
 
   const layout = '"2006-01-02T15:04:05Z07:00"'
@@ -50,7 +50,7 @@ describe('parseTime()', () => {
     ['2026-01-02T03:04:05+25:00', 'parsing time "2026-01-02T03:04:05+25:00": time zone offset hour out of range'],
     ['2026-01-02T03:04:05Zx', 'parsing time "2026-01-02T03:04:05Zx": extra text: "x"'],
   ] as const) {
-    it(`refuses "${text}"`, () => assert.throws(() => parseTime(text), { message }))
+    it(`rejects "${text}"`, () => assert.throws(() => parseTime(text), { message }))
   }
 
   it('parses its own output', () => {
@@ -64,15 +64,15 @@ describe('parseTime()', () => {
     )
   })
 
-  it('treats the zero time as absent', () => {
+  it("returns undefined for Go's zero time", () => {
     assert.equal(canonicalTime('0001-01-01T00:00:00Z'), undefined)
     assert.equal(canonicalMicroTime('0001-01-01T00:00:00.000000Z'), undefined)
     assert.ok(!isZeroTime(instantOf(0)))
   })
 })
 
-describe('micro times', () => {
-  it('have exactly six digits', () => {
+describe('MicroTime', () => {
+  it('has exactly six fractional digits', () => {
     assert.equal(canonicalMicroTime('2026-01-02T03:04:05.123456+00:01'), '2026-01-02T03:03:05.123456Z')
     assert.equal(microTimeText({ seconds: 0, nanos: 1999 }), '1970-01-01T00:00:00.000001Z')
     assert.equal(timeText({ seconds: -1, nanos: 5 }), '1969-12-31T23:59:59Z')
@@ -87,7 +87,7 @@ describe('micro times', () => {
 })
 
 describe('parseLocalTime()', () => {
-  it("rejects a zone, with Go's text", () => {
+  it("rejects a time zone, with Go's text", () => {
     assert.equal(timeText(parseLocalTime('2026-01-02T03:04:05.5')), '2026-01-02T03:04:05Z')
     const layout = '"2006-01-02T15:04:05"'
     assert.throws(() => parseLocalTime('x'), { message: `parsing time "x" as ${layout}: cannot parse "x" as "2006"` })

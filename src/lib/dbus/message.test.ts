@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import { type DbusMessage, decodeMessage, encodeMessage, MESSAGE, messageLength, typesIn } from './message.ts'
 
-test('a signature is split into complete types', () => {
+test('a D-Bus signature is split into complete types', () => {
   assert.deepEqual(typesIn(''), [])
   assert.deepEqual(typesIn('sa{sv}(iu)aay'), ['s', 'a{sv}', '(iu)', 'aay'])
   assert.throws(() => typesIn('s?'), /Not a signature/)
@@ -33,21 +33,21 @@ const MESSAGES: readonly DbusMessage[] = [
 ]
 
 for (const message of MESSAGES) {
-  test(`a message survives writing and reading: ${message.member ?? message.type}`, () => {
+  test(`a D-Bus message round-trips: ${message.member ?? message.type}`, () => {
     const bytes = encodeMessage(message)
     assert.equal(messageLength(bytes), bytes.length)
     assert.deepEqual(decodeMessage(bytes), message)
   })
 }
 
-test('big-endian messages are read', () => {
+test('big-endian D-Bus messages are parsed', () => {
   // A signal with the serial 9 and no fields but its member, "Hi".
   const bytes = Buffer.from('4204000100000000000000090000000b0301730000000002486900000000000000'.slice(0, 64), 'hex')
   assert.equal(messageLength(bytes), 32)
   assert.deepEqual(decodeMessage(bytes), { type: MESSAGE.signal, serial: 9, member: 'Hi', body: [] })
 })
 
-test('invalid messages are rejected', () => {
+test('invalid D-Bus messages are rejected', () => {
   assert.equal(messageLength(Buffer.alloc(15)), undefined)
   assert.throws(() => messageLength(Buffer.alloc(16, 0xff)), /too long/)
   const whole = encodeMessage(MESSAGES[1] as DbusMessage)

@@ -28,7 +28,7 @@ describe('writeFileAtomically', () => {
   })
   afterEach(() => rmSync(dir, { recursive: true, force: true }))
 
-  it('writes a file with the requested permissions, and nothing else', async () => {
+  it('creates a file with the requested permissions, and no other files', async () => {
     const file = join(dir, 'x')
     const umask = process.umask(0o077)
     try {
@@ -40,7 +40,7 @@ describe('writeFileAtomically', () => {
     assert.deepEqual(readdirSync(dir), ['x'])
   })
 
-  it('replaces a file as a whole, permissions included', async () => {
+  it('replaces the content and the permissions of a file together', async () => {
     const file = join(dir, 'x')
     writeFileSync(file, 'a much longer text')
     chmodSync(file, 0o666)
@@ -58,7 +58,7 @@ describe('writeFileAtomically', () => {
     assert.equal(readFileSync(join(dir, 'real'), 'utf8'), 'new')
   })
 
-  it('creates the file that a dangling link leads to, through further links', async () => {
+  it('creates the file that a dangling link points to, through further links', async () => {
     mkdirSync(join(dir, 'a/b'), { recursive: true })
     symlinkSync('a/b', join(dir, 'folder'))
     symlinkSync('../second', join(dir, 'a/b/first'))
@@ -69,12 +69,12 @@ describe('writeFileAtomically', () => {
     assert.ok(lstatSync(join(dir, 'a/second')).isSymbolicLink())
   })
 
-  it('rejects links that lead to themselves', async () => {
+  it('rejects links that point to themselves', async () => {
     symlinkSync('x', join(dir, 'x'))
     await assert.rejects(writeFileAtomically(join(dir, 'x'), 'new', { mode: 0o600 }), { code: 'ELOOP' })
   })
 
-  it('writes to a character device and leaves it in place', async () => {
+  it('writes to a character device without replacing it', async () => {
     const device = nullDevice(dir)
     symlinkSync(device, join(dir, 'link'))
     const { ino, mode, rdev } = lstatSync(device)
@@ -133,7 +133,7 @@ describe('writeFileAtomically', () => {
     }
   })
 
-  it('keeps only the old file when it fails', async () => {
+  it('keeps the old file and leaves no temporary file when it fails', async () => {
     const file = join(dir, 'folder')
     await writeFileAtomically(join(dir, 'x'), 'old', { mode: 0o600 })
     await assert.rejects(writeFileAtomically(join(file, 'y'), 'new', { mode: 0o600 }), { code: 'ENOENT' })
@@ -143,7 +143,7 @@ describe('writeFileAtomically', () => {
     assert.deepEqual(readdirSync(dir), ['x'])
   })
 
-  it('runs several writers of one file one after the other', async () => {
+  it('runs concurrent writes of one file one after the other', async () => {
     const texts = Array.from({ length: 20 }, (_, n) => String(n).repeat(1000))
     await Promise.all(texts.map((text) => writeFileAtomically(join(dir, 'x'), text, { mode: 0o600 })))
     assert.ok(texts.includes(readFileSync(join(dir, 'x'), 'utf8')))

@@ -7,7 +7,7 @@ import { readRecord, writeRecord } from './csv.ts'
 
 // Expectations are the output of Go's own encoding/csv.
 
-describe('readRecord', () => {
+describe('readRecord() of a CSV file', () => {
   for (const [text, fields] of [
     ['a,b', ['a', 'b']],
     ['"a,b",c', ['a,b', 'c']],
@@ -33,12 +33,12 @@ describe('readRecord', () => {
     ['é"x', 'parse error on line 1, column 3: bare " in non-quoted-field'],
     ['\n', 'EOF'],
   ] as const) {
-    it(`refuses ${JSON.stringify(text)}`, () => assert.throws(() => readRecord(text), { message }))
+    it(`rejects ${JSON.stringify(text)}`, () => assert.throws(() => readRecord(text), { message }))
   }
 })
 
-describe('writeRecord', () => {
-  it('writes what readRecord reads', () => {
+describe('writeRecord() of a CSV file', () => {
+  it('writes records that readRecord() reads back', () => {
     const field = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', ' ', 'é', '\\', '.') })
     const fields = fc.array(field, { minLength: 1, maxLength: 5 }).filter((all) => all.join('') !== '')
     fc.assert(fc.property(fields, (all) => assert.deepEqual(readRecord(writeRecord(all)), all)))

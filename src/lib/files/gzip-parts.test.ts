@@ -6,7 +6,7 @@ import fc from 'fast-check'
 
 import { deflatePart, joinGzip, storedPart } from './gzip-parts.ts'
 
-describe('gzip from parts', () => {
+describe('gzip of several parts', () => {
   it('unpacks to the concatenated parts with a valid checksum', async () => {
     const bytes = fc.uint8Array({ maxLength: 5000 }).map((array) => Buffer.from(array))
     const part = fc.record({ bytes, stored: fc.boolean() })
@@ -20,14 +20,14 @@ describe('gzip from parts', () => {
     )
   })
 
-  it('compresses parts that can be reused elsewhere', async () => {
+  it('compresses each part so that another file can reuse it', async () => {
     const part = await deflatePart(Buffer.from('configuration '.repeat(50_000)))
     assert.ok(part.blocks.length < part.length / 50)
     const twice = Buffer.concat(joinGzip([part, storedPart(Buffer.from(',')), part]))
     assert.equal(gunzipSync(twice).length, 2 * part.length + 1)
   })
 
-  it('refuses to store more than fits into a block', () => {
+  it("refuses a stored block that exceeds the format's limit", () => {
     assert.throws(() => storedPart(Buffer.alloc(65_536)), /65535 bytes, not 65536/)
   })
 })

@@ -9,7 +9,7 @@ const TEXT = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 42 40 8:1 / /pods/u10 rw - ext4 /dev/sda1 rw
 `
 
-test('mounts are parsed with escaped spaces and returned newest first', () => {
+test('/proc/mounts is parsed with escaped spaces and returned newest first', () => {
   const mounts = parseMountTable(TEXT)
   assert.deepEqual(mounts[2], {
     path: '/pods/u1/volume-subpaths/a\\b/c/0',

@@ -24,7 +24,7 @@ async function listed(archive: Buffer, piece = 1000): Promise<string[]> {
   return lines
 }
 
-describe('reading tar archives', () => {
+describe('tar reader', () => {
   const long = `${'a-folder/'.repeat(40)}file`
   const archive = tarArchive([
     { name: 'd/', mode: 0o755 },
@@ -34,7 +34,7 @@ describe('reading tar archives', () => {
     { name: 'last', mode: 0o644, content: Buffer.from('end') },
   ])
 
-  it('yields every entry with its content however the input is split, and skips content that the caller does not read', async () => {
+  it('yields every entry for any split of the input, and skips content that the caller does not read', async () => {
     for (const piece of [1, 511, 512, 513, 100_000])
       assert.deepEqual(await listed(archive, piece), [
         'folder|d/|0||',
@@ -45,7 +45,7 @@ describe('reading tar archives', () => {
       ])
   })
 
-  it("reads archives of the system's tar in every format", { skip: process.platform === 'win32' }, async () => {
+  it("reads archives that the system's tar wrote in every format", { skip: process.platform === 'win32' }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hk-tar-'))
     try {
       mkdirSync(join(folder, long, '..'), { recursive: true })
@@ -83,7 +83,7 @@ describe('reading tar archives', () => {
     'Infinity',
     '9'.repeat(30),
   ])
-    it(`refuses an archive whose pax header has the size ${JSON.stringify(size)}`, async () => {
+    it(`rejects a pax header with the size ${JSON.stringify(size)}`, async () => {
       const whole = Buffer.concat([
         paxHeader(record('size', size)),
         tarHeader({ name: 'a', mode: 0o644 }, 5),
@@ -93,14 +93,14 @@ describe('reading tar archives', () => {
     })
 
   for (const text of ['99 path=a\n', '3 \n', '8 path=a', '0 path=a\n', '+9 path=a\n', 'x', '12 path=ab\nx'])
-    it(`refuses a pax header with the malformed record ${JSON.stringify(text)}`, async () => {
+    it(`rejects a pax header with the malformed record ${JSON.stringify(text)}`, async () => {
       await assert.rejects(listed(paxHeader(Buffer.from(text))), {
         name: 'TarError',
         message: 'a pax header is broken',
       })
     })
 
-  it('reports a truncated archive for a pax header with a huge size', async () => {
+  it('reports a truncated archive if a pax header has a huge size', async () => {
     const size = String(Number.MAX_SAFE_INTEGER)
     const whole = Buffer.concat([
       paxHeader(record('size', size)),
@@ -118,7 +118,7 @@ describe('reading tar archives', () => {
     assert.deepEqual((await listed(link)).slice(0, 3), ['link|l|0|a|', 'folder|d/|0||', 'file|d/a|5||hello'])
   })
 
-  it('ends with all entries or a TarError for any headers', async () => {
+  it('yields all entries or throws a TarError for any headers', async () => {
     const size = fc.oneof(
       fc.constantFrom('', 'x', '-1', '8', '1e9', 'NaN', '77777777777', '\u{80}'),
       fc.nat(2000).map((value) => value.toString(8)),

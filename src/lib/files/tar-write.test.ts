@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 
 import { tarArchive, tarHeader } from './tar-write.ts'
 
-describe('tar archives', () => {
+describe('tar writer', () => {
   const long = `${'folder/'.repeat(20)}file`
   const archive = tarArchive([
     { name: 'bin/', mode: 0o755 },
@@ -13,7 +13,7 @@ describe('tar archives', () => {
     { name: long, mode: 0o600, uid: 7, gid: 8, modifiedS: 86400, content: Buffer.alloc(512, 1) },
   ])
 
-  it("are readable by the system's tar", { skip: process.platform === 'win32' }, () => {
+  it("writes archives that the system's tar can read", { skip: process.platform === 'win32' }, () => {
     const { stdout } = spawnSync('tar', ['-tvf', '-', '--numeric-owner', '--utc'], { input: archive, encoding: 'utf8' })
     const lines = stdout
       .trim()
@@ -27,7 +27,7 @@ describe('tar archives', () => {
     ])
   })
 
-  it('are rejected for entries that the format cannot hold', () => {
+  it('rejects entries that the format cannot represent', () => {
     assert.throws(() => tarHeader({ name: 'x'.repeat(101), mode: 0o644 }, 0), /too long for tar/)
     assert.throws(() => tarHeader({ name: 'x', mode: 0o644 }, 2 ** 40), /too large for tar/)
   })

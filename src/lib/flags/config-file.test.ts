@@ -24,8 +24,8 @@ function merge(document: unknown, ...args: string[]) {
   return applyConfig(set, parseFlags(set, args), document, 'c.yaml')
 }
 
-describe('applyConfig', () => {
-  it('uses fields for flags that were not given', () => {
+describe('applyConfig() to flags', () => {
+  it('sets flags that were not given from fields of the file', () => {
     const { values, changed } = merge(
       {
         port: 80,
@@ -54,11 +54,11 @@ describe('applyConfig', () => {
     assert.deepEqual([...changed], ['cache'])
   })
 
-  it('prefers a given flag even with its default value', () => {
+  it('keeps a given flag, even if it has its default value', () => {
     assert.equal(merge({ port: 80 }, '--port=1').values.port, 1)
   })
 
-  it('treats null as not set and passes warnings on', () => {
+  it('treats null as absent and returns warnings', () => {
     const { values, warnings } = merge({ port: null, featureGates: { A: true } })
     assert.equal(values.port, 1)
     assert.deepEqual(warnings, ['Setting GA feature gate A=true. It will be removed in a future release.'])
@@ -72,17 +72,17 @@ describe('applyConfig', () => {
     [[], 'Config file "c.yaml" must hold one object'],
     ['x', 'Config file "c.yaml" must hold one object'],
   ] as const) {
-    it(`refuses ${JSON.stringify(document)}`, () => assert.throws(() => merge(document), { message }))
+    it(`rejects ${JSON.stringify(document)}`, () => assert.throws(() => merge(document), { message }))
   }
 
-  it('never reads inherited properties', () => {
+  it('ignores properties that objects inherit, such as "constructor"', () => {
     const odd = defineFlags({ g: { x: flag(strings, [], '', { field: 'constructor.name' }) } })
     assert.deepEqual(applyConfig(odd, parseFlags(odd, []), {}, 'c').values.x, [])
   })
 })
 
-describe('unknownFields', () => {
-  it('names fields without a flag', () => {
+describe('unknownFields() of a configuration file', () => {
+  it('returns the fields without a flag', () => {
     const document = JSON.parse(
       '{"apiVersion":"v1","kind":"K","port":1,"pot":2,"authentication":{"webhook":{"enabled":true,"x":1},"y":{}},"labels":{"a":"1"},"__proto__":{"z":1}}',
     ) as unknown

@@ -18,10 +18,10 @@ function enabled(...args: string[]): string[] {
   return Object.keys(known).filter((name) => isEnabled(known, gates, name))
 }
 
-describe('feature gates', () => {
-  it('have their defaults', () => assert.deepEqual(enabled(), ['Tried', 'Done']))
+describe('flag --feature-gates', () => {
+  it('leaves gates at their defaults if it is absent', () => assert.deepEqual(enabled(), ['Tried', 'Done']))
 
-  it('can be set in one flag or several; the last one wins', () => {
+  it('may be given once or several times, and the last value wins', () => {
     assert.deepEqual(enabled('--feature-gates=New=true, Tried = false', '--feature-gates=Tried=true,Shy=1'), [
       'New',
       'Tried',
@@ -30,7 +30,7 @@ describe('feature gates', () => {
     ])
   })
 
-  it('follow AllAlpha and AllBeta unless they are named themselves', () => {
+  it('sets other gates with AllAlpha and AllBeta, unless they are named themselves', () => {
     assert.deepEqual(enabled('--feature-gates=AllAlpha=true'), ['New', 'Tried', 'Done'])
     assert.deepEqual(enabled('--feature-gates=AllBeta=false'), ['Done'])
     assert.deepEqual(enabled('--feature-gates=Shy=false,AllBeta=true'), ['Tried', 'Done'])
@@ -43,20 +43,20 @@ describe('feature gates', () => {
     ['New=maybe', 'invalid value of New=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax'],
     ['Done=false', 'cannot set feature gate Done to false, feature is locked to true'],
   ] as const) {
-    it(`refuse ${text}`, () => {
+    it(`rejects ${text}`, () => {
       const message = `invalid argument "${text}" for "--feature-gates" flag: ${why}`
       assert.throws(() => enabled(`--feature-gates=${text}`), { message })
     })
   }
 
-  it('warn about deprecated gates', () => {
+  it('prints a warning for deprecated gates', () => {
     assert.deepEqual(parseFlags(set, ['--feature-gates=Done=true,Legacy=true,New=true']).warnings, [
       'Setting GA feature gate Done=true. It will be removed in a future release.',
       'Setting deprecated feature gate Legacy=true. It will be removed in a future release.',
     ])
   })
 
-  it('are listed with maturity and default, except GA ones', () => {
+  it('lists gates with maturity and default in its usage, except GA gates', () => {
     assert.equal(
       describeGates(known),
       `A set of key=value pairs that describe feature gates for alpha/experimental features. Options are:
@@ -68,7 +68,7 @@ Tried=true|false (BETA - default=true)`,
     )
   })
 
-  it('throw for a gate that the program did not declare', () => {
+  it('throws if the program reads a gate that it did not declare', () => {
     assert.throws(() => isEnabled(known, new Map(), 'Typo'), /"Typo" is not registered/)
   })
 })

@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { flagRows } from './flag-rows.ts'
 import { oneOf } from './kinds.ts'
 
-describe('flagRows', () => {
-  it('reads kind, default and usage', () => {
+describe('table rows of flags', () => {
+  it('contain kind, default and usage', () => {
     const flags = flagRows({
       'max-pods': 'int =110 How many pods a node takes',
       every: 'duration =1m0s The period',
@@ -23,7 +23,7 @@ describe('flagRows', () => {
     ])
   })
 
-  it('reads why a flag is not supported or has no effect', () => {
+  it('contain the reason why a flag is unsupported or has no effect', () => {
     const { chance, period } = flagRows({
       chance: 'float unsupported: nothing happens by chance',
       period: 'duration =2s idle: changes are seen at once',
@@ -32,13 +32,13 @@ describe('flagRows', () => {
     assert.deepEqual([period?.idle, period?.initial], ['changes are seen at once', 2000])
   })
 
-  it('takes the kinds and details of a program', () => {
+  it('may use flag kinds that a program defines', () => {
     const own = { color: oneOf('red', 'blue') }
     const { paint } = flagRows({ paint: 'color =red Paint' }, own, { paint: { hidden: true, usage: 'The paint' } })
     assert.deepEqual([paint.initial, paint.hidden, paint.usage], ['red', true, 'The paint'])
   })
 
-  it('rejects texts that are no rows', () => {
+  it('are rejected if they are malformed', () => {
     assert.throws(() => flagRows({ a: 'int' }), /No row of a flag/)
     assert.throws(() => flagRows({ a: 'colour Paint' }), /No kind of flag: "colour"/)
   })

@@ -149,7 +149,7 @@ describe('parseFlags', () => {
     [['--short=x', '-s'], "flag needs an argument: 's' in -s"],
   ]
   for (const [args, message] of refused) {
-    it(`refuses ${JSON.stringify(args)}`, () => {
+    it(`rejects ${JSON.stringify(args)}`, () => {
       assert.throws(
         () => parseFlags(set, args),
         (error) => error instanceof FlagError && error.message === message,
@@ -157,7 +157,7 @@ describe('parseFlags', () => {
     })
   }
 
-  it('gives defaults to flags that were not given, with the type of their kind', () => {
+  it('returns defaults for flags that were not given', () => {
     const { values, changed } = parseFlags(set, [])
     const num: number = values.num
     const labels: readonly string[] = values.labels
@@ -171,7 +171,7 @@ describe('parseFlags', () => {
     assert.deepEqual([...parseFlags(set, ['--map=a=1']).values.map], [['a', '1']])
   })
 
-  it('counts a flag as given even when its value is the default', () => {
+  it('reports a flag as given even if its value is the default', () => {
     assert.ok(parseFlags(set, ['--num=5']).changed.has('num'))
   })
 
@@ -180,19 +180,19 @@ describe('parseFlags', () => {
     assert.deepEqual([args, argsBeforeDash, values.num, values.interactive], [['a', 'b', '-', '-i', 'c'], 3, 7, false])
   })
 
-  it('stops at the first argument when flags must come first', () => {
+  it('stops at the first argument if flags must come first', () => {
     const { args, values } = parseFlags(set, ['-i', 'get', '--nope', '--', 'x'], { interspersed: false })
     assert.deepEqual([args, values.interactive], [['get', '--nope', '--', 'x'], true])
   })
 
-  it('warns about deprecated flags and shorthands', () => {
+  it('prints a warning for deprecated flags and shorthands', () => {
     assert.deepEqual(parseFlags(set, ['--old=1', '-s1', '--short=2']).warnings, [
       'Flag --old has been deprecated, use --new instead',
       'Flag shorthand -s has been deprecated, use --short',
     ])
   })
 
-  it('parses any string from both forms of a flag', () => {
+  it('accepts any string in both forms of a flag', () => {
     const anything = fc.string({ unit: 'binary' })
     fc.assert(
       fc.property(anything, (text) => {
@@ -205,7 +205,7 @@ describe('parseFlags', () => {
 })
 
 describe('defineFlags', () => {
-  it('refuses ambiguous flags', () => {
+  it('rejects ambiguous flag definitions', () => {
     const any = flag(bool, false, '')
     assert.throws(() => defineFlags({ a: { 'x-y': any }, b: { x_y: any } }), /flag redefined: x_y/)
     const short = flag(bool, false, '', { shorthand: 'x' })
@@ -229,7 +229,7 @@ describe('requireFlags', () => {
     })
   })
 
-  it('accepts empty values', () => {
+  it('accepts empty values of required flags', () => {
     requireFlags(needy, parseFlags(needy, ['--token=', '--ca=']))
   })
 })

@@ -21,25 +21,25 @@ describe('parseInteger', () => {
     it(`reads ${text}`, () => assert.equal(parseInteger(text), value))
   }
   for (const text of ['08', '1__0', '', '0b12', '1_', '_1', '0x', ' 1', '1.5', 'é']) {
-    it(`refuses ${JSON.stringify(text)}`, () => {
+    it(`rejects ${JSON.stringify(text)}`, () => {
       assert.throws(() => parseInteger(text), { message: `strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax` })
     })
   }
-  it('rejects numbers beyond its type', () => {
+  it('rejects numbers out of the range of its type', () => {
     assert.equal(parseInteger('-2147483648', 32), -2147483648)
     assert.throws(() => parseInteger('2147483648', 32), /value out of range/)
     assert.throws(() => parseInteger('9223372036854775808'), /value out of range/)
     assert.throws(() => parseUnsigned('4294967296', 32), /strconv.ParseUint: parsing "4294967296": value out of range/)
     assert.throws(() => parseUnsigned('+1'), /invalid syntax/)
   })
-  it('refuses numbers that would lose digits', () => {
+  it('rejects numbers that would lose digits', () => {
     assert.equal(parseInteger('9007199254740991'), Number.MAX_SAFE_INTEGER)
     assert.throws(() => parseInteger('9007199254740993'), /value out of range/)
   })
 })
 
 describe('parseBool', () => {
-  it('accepts exactly what Go accepts', () => {
+  it('accepts exactly the texts that Go accepts', () => {
     assert.deepEqual(
       ['1', 't', 'T', 'TRUE', 'true', 'True'].map(parseBool),
       Array.from({ length: 6 }, () => true),
@@ -65,7 +65,7 @@ describe('parseFloating', () => {
     it(`reads ${text}`, () => assert.equal(parseFloating(text), value))
   }
   for (const text of ['.', '', 'x', '1e', '1_.5', '0x1p4', ' 1']) {
-    it(`refuses ${JSON.stringify(text)}`, () => assert.throws(() => parseFloating(text), /invalid syntax/))
+    it(`rejects ${JSON.stringify(text)}`, () => assert.throws(() => parseFloating(text), /invalid syntax/))
   }
   it('rejects numbers that are too large', () => assert.throws(() => parseFloating('1e400'), /value out of range/))
 })

@@ -15,7 +15,7 @@ function tried(kind: typeof ip, text: string): string | undefined {
   }
 }
 
-describe('an address as the value of a flag', () => {
+describe('canonical form of an IP address flag', () => {
   for (const [text, expected] of [
     ['10.0.0.1', '10.0.0.1'],
     ['::ffff:10.0.0.1', '10.0.0.1'],
@@ -32,7 +32,7 @@ describe('an address as the value of a flag', () => {
     it(`is ${expected} for "${text}"`, () => assert.equal(tried(ip, text), expected))
   }
 
-  it('agrees with the system about every IPv6 address', () => {
+  it('agrees with Node about every IPv6 address', () => {
     const words = fc.array(fc.oneof(fc.constant(0), fc.nat(0xffff)), { minLength: 8, maxLength: 8 })
     fc.assert(
       fc.property(words, (all) => {
@@ -45,7 +45,7 @@ describe('an address as the value of a flag', () => {
   })
 })
 
-describe('a block as the value of a flag', () => {
+describe('canonical form of a CIDR flag', () => {
   for (const [text, expected] of [
     ['10.1.2.3/8', '10.0.0.0/8'],
     ['10.1.2.255/25', '10.1.2.128/25'],

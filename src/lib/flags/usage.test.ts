@@ -35,7 +35,7 @@ const set = defineFlags({
 })
 
 describe('printUsage', () => {
-  it('leaves out the omitted flags, sections without flags, and the long texts', () => {
+  it('leaves out omitted flags, sections without flags, and long texts', () => {
     const text = printUsage(set, 0, {
       brief: { all: 'Every one' },
       omit: [...Object.keys(set.groups.generic).filter((name) => name !== 'all'), 'bind-address'],
@@ -43,7 +43,7 @@ describe('printUsage', () => {
     assert.equal(text, '\nGeneric flags:\n\n      --all   Every one (default true)\n')
   })
 
-  it('aligns texts beside the flags when the output is no terminal', () => {
+  it('aligns texts beside the flags if the output is no terminal', () => {
     assert.equal(
       printUsage(set, 0),
       `
@@ -67,14 +67,14 @@ Secure serving flags:
     )
   })
 
-  it('puts wrapped texts below the flags on a terminal, as upstream components do', () => {
+  it("puts wrapped texts below the flags on a terminal, as upstream's components do", () => {
     assert.match(
       printUsage(set, 80),
       /\nSecure serving flags:\n\n {6}--bind-address ip\n {16}The IP address on which to listen for the --secure-port\n {16}port. The associated interface\(s\) must be reachable by the\n {16}rest of the cluster, and by CLI\/web clients. \(default 0.0.0.0\)\n$/,
     )
   })
 
-  it('never makes a line longer than the terminal when there is a space to break at', () => {
+  it('never makes a line longer than the terminal if it contains a space', () => {
     for (let columns = 60; columns <= 200; columns += 7) {
       const longest = Math.max(
         ...printUsage(set, columns)
@@ -85,7 +85,7 @@ Secure serving flags:
     }
   })
 
-  it('does not wrap for a very narrow terminal', () => {
+  it('does not wrap texts for a very narrow terminal', () => {
     assert.equal(printUsage(set, 30), printUsage(set, 0))
   })
 })

@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 
 import { durationMs, durationOfMs, durationText, parseDuration } from './duration.ts'
 
-describe('Go durations', () => {
+describe('Go duration in nanoseconds', () => {
   for (const [text, canonical] of [
     ['0', '0s'],
     ['-0', '0s'],
@@ -24,7 +24,7 @@ describe('Go durations', () => {
     ['-9223372036854775808ns', '-2562047h47m16.854775808s'],
     ['7m12s', '7m12s'],
   ] as const) {
-    it(`reads ${text}`, () => assert.equal(durationText(parseDuration(text)), canonical))
+    it(`is parsed from ${text}`, () => assert.equal(durationText(parseDuration(text)), canonical))
   }
 
   for (const [text, message] of [
@@ -40,15 +40,15 @@ describe('Go durations', () => {
     ['3000000h', 'time: invalid duration "3000000h"'],
     ['99999999999999999999s', 'time: invalid duration "99999999999999999999s"'],
   ] as const) {
-    it(`refuses "${text}"`, () => assert.throws(() => parseDuration(text), { message }))
+    it(`is rejected: "${text}"`, () => assert.throws(() => parseDuration(text), { message }))
   }
 
-  it('survive printing and parsing', () => {
+  it('survives printing and parsing', () => {
     const nanos = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
     fc.assert(fc.property(nanos, (value) => assert.equal(parseDuration(durationText(value)), value)))
   })
 
-  it('convert to milliseconds', () => {
+  it('converts to milliseconds', () => {
     assert.equal(durationMs('1m0.5s'), 60_500)
     assert.equal(durationOfMs(90_000), '1m30s')
   })
@@ -85,7 +85,7 @@ describe('durationMs', () => {
     ['9223372036854775808ns', 'time: invalid duration "9223372036854775808ns"'],
     ['\0é', String.raw`time: invalid duration "\x00\xc3\xa9"`],
   ] as const) {
-    it(`refuses ${JSON.stringify(text)}`, () => assert.throws(() => durationMs(text), { message }))
+    it(`rejects ${JSON.stringify(text)}`, () => assert.throws(() => durationMs(text), { message }))
   }
 })
 

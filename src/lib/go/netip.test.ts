@@ -5,7 +5,7 @@ import { formatIp } from '../net/cidr.ts'
 import { parseAddr, parsePrefix } from './netip.ts'
 
 describe('parseAddr', () => {
-  it('parses addresses', () => {
+  it('accepts valid IP addresses', () => {
     for (const [text, canonical] of [
       ['10.0.0.1', '10.0.0.1'],
       ['::', '::'],
@@ -20,7 +20,7 @@ describe('parseAddr', () => {
     }
   })
 
-  it("rejects invalid addresses with Go's errors", () => {
+  it("rejects invalid IP addresses with Go's errors", () => {
     for (const [text, message] of [
       ['', 'unable to parse IP'],
       ['1..2.3', 'IPv4 field must have at least one digit (at ".2.3")'],
@@ -40,7 +40,7 @@ describe('parseAddr', () => {
 })
 
 describe('parsePrefix', () => {
-  it("parses networks, and rejects invalid ones with Go's errors", () => {
+  it("accepts networks, and rejects invalid ones with Go's errors", () => {
     const prefix = parsePrefix('10.1.2.3/8')
     assert.ok(typeof prefix !== 'string')
     assert.equal(prefix.bits, 8)

@@ -31,7 +31,7 @@ describe('goQuote()', () => {
     it(`writes ${JSON.stringify(text)} as ${quoted}`, () => assert.equal(goQuote(text), quoted))
   }
 
-  it('writes lists as Go source, and times in bytes', () => {
+  it('formats lists as Go source, and times as bytes', () => {
     assert.equal(goStrings(['a', 'b"']), '[]string{"a", "b\\""}')
     assert.equal(goTimeQuote('a"\\é\n\x7f'), '"a\\"\\\\\\xc3\\xa9\\x0a\x7f"')
   })

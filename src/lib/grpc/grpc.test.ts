@@ -109,8 +109,8 @@ const failsWith = (code: string, message?: RegExp) => (error: unknown) => {
   return true
 }
 
-describe('unary calls', () => {
-  it('return a response, metadata both ways, and messages larger than a flow-control window', async () => {
+describe('gRPC unary calls', () => {
+  it('return a response and metadata, with messages larger than a flow-control window', async () => {
     const client = await startPair([
       handleUnary(Echo, (request, context) => {
         context.trailers.set('seen', String(context.metadata.get('who')))
@@ -139,7 +139,7 @@ describe('unary calls', () => {
     assert.equal(client.state, 'ready')
   })
 
-  it('have a child span within a span, and propagate it', async () => {
+  it('create a child span within a span, and propagate its trace context', async () => {
     let seen: unknown
     const { path } = await startServer([
       handleUnary(Echo, (request, context) => {
@@ -175,7 +175,7 @@ describe('unary calls', () => {
     )
   })
 
-  it('fail with the status a handler throws, and as unknown for anything else', async () => {
+  it('fail with the status that a handler throws, and as UNKNOWN for any other error', async () => {
     const failures: unknown[] = []
     const handler = handleUnary(Echo, ({ text }) => {
       throw text === 'status' ? new GrpcError('notFound', '100 % wëg\n') : new TypeError('bug')
@@ -189,7 +189,7 @@ describe('unary calls', () => {
     assert.ok(hasStatus(error, 'notFound') && !hasStatus(error, 'unknown'))
   })
 
-  it('fail as unimplemented for unknown methods and services', async () => {
+  it('fail as UNIMPLEMENTED for unknown methods and services', async () => {
     const client = await startPair([echo])
     await assert.rejects(
       client.unary(Missing, {}),
@@ -198,7 +198,7 @@ describe('unary calls', () => {
     await assert.rejects(client.unary(Foreign, {}), failsWith('unimplemented', /unknown service test\.Other/))
   })
 
-  it('respect limits for the size of messages on both sides', async () => {
+  it('respect limits for the size of messages in client and server', async () => {
     const large = handleUnary(Echo, () => ({ data: Buffer.alloc(2000) }))
     const { path } = await startServer([large], { maxReceiveBytes: 1000 })
     const client = startClient(path, { maxReceiveBytes: 1000 })
@@ -209,7 +209,7 @@ describe('unary calls', () => {
     await assert.rejects(client.unary(Echo, {}), failsWith('resourceExhausted', /2003 vs\. 1000/))
   })
 
-  it('end at their deadline on both sides', async () => {
+  it('end at their deadline in client and server', async () => {
     const reasons: unknown[] = []
     let begun = false
     const clock = createVirtualClock()
@@ -237,7 +237,7 @@ describe('unary calls', () => {
     assert.ok(hasStatus(reasons[0], 'deadlineExceeded') || hasStatus(reasons[0], 'cancelled'))
   })
 
-  it('end when they are cancelled, and their handler is notified', async () => {
+  it('end when the caller cancels them, and their handler is aborted', async () => {
     const control = new AbortController()
     let reason: unknown
     const client = await startPair([
@@ -259,7 +259,7 @@ describe('unary calls', () => {
     await assert.rejects(client.unary(Echo, {}, { signal: control.signal }), failsWith('cancelled'))
   })
 
-  it('fail clearly for answers that are not gRPC, compressed, cut off, twice or missing', async () => {
+  it('fail with a clear error for responses that are not gRPC, compressed, truncated, repeated or missing', async () => {
     const answers: Record<string, [Record<string, string | number>, Buffer[], Record<string, string>]> = {
       html: [{ ':status': 502, 'content-type': 'text/html' }, [], {}],
       json: [{ ':status': 200, 'content-type': 'application/json' }, [], {}],
@@ -315,8 +315,8 @@ describe('unary calls', () => {
   })
 })
 
-describe('streams', () => {
-  it('of responses arrive in order, no faster than they are read', async () => {
+describe('gRPC streams', () => {
+  it('deliver responses in order, no faster than the client reads them', async () => {
     let sent = 0
     const data = Buffer.alloc(64 << 10)
     const client = await startPair([
@@ -336,7 +336,7 @@ describe('streams', () => {
     assert.equal(seen, total)
   })
 
-  it('of responses end with the status after all responses', async () => {
+  it('deliver all responses before the error status', async () => {
     const client = await startPair([
       handleServerStream(Count, async function* () {
         yield { count: 1 }
@@ -371,7 +371,7 @@ describe('streams', () => {
     await until(() => cleaned)
   })
 
-  it('both ways are independent of each other', async () => {
+  it('of both directions are independent of each other', async () => {
     const client = await startPair([
       handleBidi(Chat, async function* (requests) {
         yield { text: 'hello' }
@@ -422,7 +422,7 @@ describe('streams', () => {
     assert.equal(((await call.responses.next()).value as { count: number }).count, 300)
   })
 
-  it('can be cancelled from both ends of the API, also before there is a connection', async () => {
+  it('can be cancelled by signal or by leaving the loop, also before there is a connection', async () => {
     const client = await startPair([
       handleBidi(Chat, async function* (requests) {
         for await (const request of requests) yield request
@@ -441,7 +441,7 @@ describe('streams', () => {
     await reading
   })
 
-  it('fail and are cancelled when an answer cannot be decoded', async () => {
+  it('fail and are cancelled when a response cannot be decoded', async () => {
     let cleaned = false
     const Strict = defineMethod('/test.Echo/Count', Text, {
       encode: (value: string) => Buffer.from(value),
@@ -463,8 +463,8 @@ describe('streams', () => {
   })
 })
 
-describe('connection', () => {
-  it('fails fast between attempts unless the call waits, and reconnects by itself', async () => {
+describe('gRPC client connection', () => {
+  it('makes calls fail during backoff unless they wait, and reconnects by itself', async () => {
     const clock = createVirtualClock()
     const path = newPath()
     const client = startClient(path, { clock })
@@ -482,7 +482,7 @@ describe('connection', () => {
     assert.equal(client.state, 'ready')
   })
 
-  it("waits no longer than the call's deadline", async () => {
+  it('waits no longer than the deadline of the call', async () => {
     const clock = createVirtualClock()
     const client = startClient(newPath(), { clock })
     await assert.rejects(client.unary(Echo, {}), failsWith('unavailable'))
@@ -494,7 +494,7 @@ describe('connection', () => {
     await call
   })
 
-  it('tries all targets before it fails', async () => {
+  it('tries all target addresses before it fails', async () => {
     const { path } = await startServer([echo])
     const client = createGrpcClient({
       targets: [{ path: newPath() }, { path }],
@@ -524,7 +524,7 @@ describe('connection', () => {
     assert.equal((await client.unary(Echo, { text: 'new' })).text, 'new')
   })
 
-  it('abandons a silent server: on connect by timeout, later by pings', async () => {
+  it('closes when the server is silent: on connect by timeout, later by pings', async () => {
     const clock = createVirtualClock()
     const silent = createNetServer((socket) => socket.on('error', () => undefined).resume())
     const path = newPath()
@@ -564,7 +564,7 @@ describe('connection', () => {
     assert.equal(refused, 4)
   })
 
-  it('refuses everything after it was closed', async () => {
+  it('refuses every call after it was closed', async () => {
     const client = await startPair([echo])
     await client.connect()
     client.close()
@@ -573,7 +573,7 @@ describe('connection', () => {
     await assert.rejects(client.unary(Echo, {}), failsWith('unavailable', /closed/))
   })
 
-  it('works over TCP with TLS, and only with a certificate when the server wants one', async () => {
+  it('works over TCP with TLS, and without a client certificate only if the server allows that', async () => {
     const authority = createAuthority({ commonName: 'ca' }, { clock: realClock, random: secureRandom })
     const serving = authority.issue({
       commonName: 's',
@@ -621,7 +621,7 @@ async function passTime(clock: VirtualClock, seconds: number): Promise<void> {
   }
 }
 
-describe('server', () => {
+describe('gRPC server', () => {
   it('finishes open calls before it stops, and refuses new ones', async () => {
     let release = (): void => undefined
     let begun = false
@@ -645,7 +645,7 @@ describe('server', () => {
     await stopped
   })
 
-  it('replaces the socket of a dead server, but not of a running one', async () => {
+  it('replaces the socket of a dead server, but not that of a running one', async () => {
     const { path } = await startServer([echo])
     const second = createGrpcServer({ handlers: [echo], clock: realClock })
     await assert.rejects(second.listen({ path }), /EADDRINUSE/)
@@ -653,7 +653,7 @@ describe('server', () => {
     assert.equal((await startClient(path).unary(Echo, { text: 'alive' })).text, 'alive')
   })
 
-  it('answers other requests with HTTP errors', async () => {
+  it('responds to other requests with HTTP errors', async () => {
     const { path } = await startServer([echo])
     const { connect } = await import('node:http2')
     const { connect: connectNet } = await import('node:net')
@@ -671,8 +671,8 @@ describe('server', () => {
   })
 })
 
-describe('encoding', () => {
-  it('are joined to messages for any split', () => {
+describe('gRPC encoding', () => {
+  it('joins messages for any split of the bytes', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.array(fc.nat({ max: 30 })), (messages, cuts) => {
         let rest: Buffer = Buffer.concat(messages.map(encodeFrame))
@@ -691,7 +691,7 @@ describe('encoding', () => {
     )
   })
 
-  it('encode any text in the message header, and accept invalid ones', () => {
+  it('percent-encodes any text in grpc-message, and accepts invalid encoding', () => {
     fc.assert(
       fc.property(fc.string(), fc.string({ unit: 'grapheme' }), (ascii, other) => {
         const text = `${ascii}%\ud800${other}`
@@ -707,7 +707,7 @@ describe('encoding', () => {
     assert.equal((readStatus({ 'grpc-status': '-1' }) as GrpcError).code, 'unknown')
   })
 
-  it('format and parse timeouts', () => {
+  it('formats and parses timeouts', () => {
     const forms: [number, string][] = [
       [0, '0m'],
       [-5, '0m'],

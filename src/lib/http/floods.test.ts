@@ -40,13 +40,13 @@ async function flood(socket: Socket, bytes: Buffer, rounds: number): Promise<boo
   return !socket.destroyed
 }
 
-describe('a client that sends requests without reading', () => {
+describe('an HTTP client that sends requests but does not read', () => {
   const FRAMES = {
     pings: Buffer.concat([Buffer.from([0, 0, 8, 6, 0, 0, 0, 0, 0]), Buffer.alloc(8)]),
     settings: Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]),
   }
   for (const [what, frame] of Object.entries(FRAMES)) {
-    it(`is disconnected for ${what} over HTTP/2`, async () => {
+    it(`is disconnected for too many ${what} over HTTP/2`, async () => {
       const { port } = await start({ certificate, key })
       const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['h2'] })
       await new Promise((resolve) => void socket.once('secureConnect', resolve))

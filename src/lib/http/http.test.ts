@@ -108,8 +108,8 @@ function rawExchange(port: number, bytes: string): Promise<string> {
 }
 
 for (const [version, newClient] of VERSIONS) {
-  describe(`exchange over ${version}`, () => {
-    it('carries method, path, headers, peer and a body both ways', async () => {
+  describe(`HTTP exchange over ${version}`, () => {
+    it('transfers method, path, headers, peer address and bodies in both directions', async () => {
       let seen: Exchange | undefined
       const { url } = await start(async (exchange) => {
         seen = exchange
@@ -149,7 +149,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.deepEqual(seen.peer.chain(), [])
     })
 
-    it('has the peer certificate, trusted or not', async () => {
+    it('contains the client certificate, trusted or not', async () => {
       const peers: [string | undefined, boolean, number][] = []
       const { url } = await start((exchange) => {
         const { certificate, isTrusted } = exchange.peer
@@ -177,7 +177,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.equal(peers[1]?.[2], 1)
     })
 
-    it('answers HEAD, 204 and errors without a body', async () => {
+    it('has no response body for HEAD and 204, and for errors without one', async () => {
       const { url } = await start((exchange) => {
         if (exchange.path === '/empty') exchange.respond(204, [])
         else exchange.respond(200, [], 'four')
@@ -193,7 +193,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.equal(await (await client.request({ url })).text(10), 'four')
     })
 
-    it('refuses bodies above the limit, announced or not, and serves further requests', async () => {
+    it('rejects request bodies above the limit, with or without Content-Length, and serves further requests', async () => {
       const { url } = await start(async (exchange) => {
         try {
           exchange.respond(200, [], String((await exchange.readBody(1000)).length))
@@ -217,7 +217,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.deepEqual(await post(''), [200, '0'])
     })
 
-    it('reserves memory before it continues to read a large body, and stops without it', async () => {
+    it('reserves memory before it reads the rest of a large body, and stops without it', async () => {
       const order: string[] = []
       const { url } = await start(async (exchange) => {
         const mayGrow = async (): Promise<void> => {
@@ -240,7 +240,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.equal(await post('/no', 6), String('no room'.length))
     })
 
-    it('times out while it waits for a body', async () => {
+    it('times out while it waits for a request body', async () => {
       const clock = createVirtualClock()
       let code: string | undefined
       const { url } = await start(
@@ -264,7 +264,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.equal(code, 'timeout')
     })
 
-    it('sends pieces no faster than the client reads, with or without a length', async () => {
+    it('sends a response in chunks no faster than the client reads, with or without a length', async () => {
       let made = 0
       const total = 800
       const { url } = await start(async (exchange) => {
@@ -295,7 +295,7 @@ for (const [version, newClient] of VERSIONS) {
       }
     })
 
-    it('aborts a response when its source fails or its handler throws', async () => {
+    it('aborts a response if its source fails or the handler throws', async () => {
       const errors: unknown[] = []
       const { url } = await start(
         async (exchange) => {
@@ -322,7 +322,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.deepEqual(errors, ['early', 'late', 'source'])
     })
 
-    it('streams frames, shared or not, and ends when the client leaves', async () => {
+    it('streams frames, shared between clients or not, and ends when the client disconnects', async () => {
       let closes = 0
       let aborted = false
       const frame = shareFrame(Buffer.from('{"type":"ADDED"}\n'))
@@ -354,7 +354,7 @@ for (const [version, newClient] of VERSIONS) {
       await until(() => closes === 2 && aborted)
     })
 
-    it('pauses a stream while its client does not read', async () => {
+    it('pauses a stream while the client does not read', async () => {
       let written = 0
       let drained = false
       const { url } = await start(async (exchange) => {
@@ -371,7 +371,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.equal(drained, true)
     })
 
-    it('ends requests by time and by signal, before and after the head of the answer', async () => {
+    it('ends on timeout and abort, before and after the head of the response', async () => {
       const { url } = await start((exchange) => {
         if (exchange.path === '/head') exchange.stream(200, [])
       })
@@ -404,12 +404,12 @@ for (const [version, newClient] of VERSIONS) {
       }
     })
 
-    it('limits the size of a response', async () => {
+    it('limits the size of a response in the client', async () => {
       const { url } = await start((exchange) => exchange.respond(200, [], 'x'.repeat(1000)))
       await assert.rejects((await newClient().request({ url })).bytes(999), failsWith('too-large'))
     })
 
-    it('finishes running requests before it stops, and accepts no others', async () => {
+    it('finishes running requests before the server stops, and accepts no others', async () => {
       let finish: (() => void) | undefined
       const { server, url } = await start((exchange) => {
         if (exchange.path === '/quick') exchange.respond(200, [], 'quick')
@@ -428,7 +428,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.equal(server.connections, 0)
     })
 
-    it('aborts running requests after the grace period', async () => {
+    it('aborts running requests after the grace period of the server', async () => {
       const clock = createVirtualClock()
       let isServed = false
       const { server, url } = await start(
@@ -447,7 +447,7 @@ for (const [version, newClient] of VERSIONS) {
   })
 }
 
-describe('server', () => {
+describe('HTTP server', () => {
   it('presents the certificate for the requested name, and new ones after a reload', async () => {
     const issue = (name: string): { certificate: string; key: string } => {
       const { certificatePem, keyPem } = authority.issue({
@@ -504,7 +504,7 @@ describe('server', () => {
     await assert.rejects(handshake({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }))
   })
 
-  it('has the certificate of a client that resumes its session', async () => {
+  it('keeps the certificate of a client that resumes its TLS session', async () => {
     const subjects: (string | undefined)[] = []
     const { port } = await start((exchange) => {
       subjects.push(`${exchange.peer.certificate?.subject} ${exchange.peer.isTrusted}`)
@@ -538,13 +538,13 @@ describe('server', () => {
     assert.match(subjects[1] ?? '', /CN=alice true$/)
   })
 
-  it('closes handed-over connections whose request is too slow', async () => {
+  it('closes connections whose request headers are too slow', async () => {
     const { port } = await startPlain((exchange) => exchange.respond(200, []), { limits: { headersTimeoutMs: 50 } })
     const answer = await rawExchange(port, 'GET / HTTP/1.1\r\nHost: x\r\n')
     assert.match(answer, /^HTTP\/1\.1 408 /)
   })
 
-  it('closes connections whose handshake is too slow', async () => {
+  it('closes connections whose TLS handshake is too slow', async () => {
     const { port } = await start((exchange) => exchange.respond(200, []), { limits: { handshakeTimeoutMs: 50 } })
     assert.equal(await rawExchange(port, ''), '')
   })
@@ -564,7 +564,7 @@ describe('server', () => {
     assert.equal(server.connections, 0)
   })
 
-  it('limits the size of headers', async () => {
+  it('limits the size of request headers', async () => {
     const { url } = await start((exchange) => exchange.respond(200, []), { limits: { maxHeaderBytes: 8192 } })
     const headers = { 'x-large': 'y'.repeat(10_000) }
     assert.equal((await makeClient({ http1Only: true }).request({ url, headers })).status, 431)
@@ -573,7 +573,7 @@ describe('server', () => {
     await assert.rejects(client.request({ url, headers }), failsWith('broken', /CALM/))
   })
 
-  it('limits connections per address and in total, before the handshake', async () => {
+  it('limits connections per address and in total, before the TLS handshake', async () => {
     for (const limits of [{ maxConnections: 2 }, { maxConnectionsPerAddress: 2 }]) {
       const { port, server } = await start((exchange) => exchange.respond(200, []), { limits })
       const sockets: Socket[] = []
@@ -661,7 +661,7 @@ describe('server', () => {
     }
   })
 
-  it('answers a request on an idle connection that arrives as draining starts', async () => {
+  it('answers a request that arrives on an idle connection as draining starts', async () => {
     const socketOf = async (port: number): Promise<Socket> => {
       const socket = connectNet({ port, host: '127.0.0.1' })
       await new Promise((resolve) => socket.once('connect', resolve))
@@ -679,7 +679,7 @@ describe('server', () => {
     assert.match(Buffer.concat(chunks).toString(), /^HTTP\/1\.1 200 .*Connection: close.*ok$/s)
   })
 
-  it('allows 100 streams at once', async () => {
+  it('allows 100 HTTP/2 streams at once', async () => {
     const { url } = await start((exchange) => exchange.respond(200, []))
     const session = connectHttp2(url, { ca })
     await new Promise<void>((resolve) => {
@@ -691,7 +691,7 @@ describe('server', () => {
     session.destroy()
   })
 
-  it('trusts no client certificate when it has no authorities', async () => {
+  it('trusts no client certificate if it has no authorities', async () => {
     const seen: unknown[] = []
     const { certificate, key } = tls
     const { url, server } = await start(
@@ -708,7 +708,7 @@ describe('server', () => {
     await Promise.all([server.drain(1000), server.drain(1000)])
   })
 
-  it('refuses smuggled requests', async () => {
+  it('rejects smuggled requests', async () => {
     const { port } = await startPlain((exchange) => exchange.respond(200, ['Connection', 'close'], 'served'))
     const bad = [
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
@@ -719,7 +719,7 @@ describe('server', () => {
     for (const bytes of bad) assert.match(await rawExchange(port, bytes), /^HTTP\/1\.1 400 /, JSON.stringify(bytes))
   })
 
-  it('answers pipelined requests in order, streams too', async () => {
+  it('answers pipelined requests in order, including streams', async () => {
     const { port } = await startPlain(async (exchange) => {
       if (exchange.path === '/b') return exchange.respond(200, ['Connection', 'close'], 'second')
       const writer = exchange.stream(200, [])
@@ -731,7 +731,7 @@ describe('server', () => {
     assert.match(answer, /5\r\nfirst\r\n0\r\n\r\nHTTP\/1\.1 200[^]*second$/)
   })
 
-  it('asks kept connections to close while it drains', async () => {
+  it('asks keep-alive connections to close while it drains', async () => {
     let go: (() => void) | undefined
     const { server, port } = await startPlain((exchange) => {
       go = () => exchange.respond(200, [], 'bye')
@@ -757,10 +757,10 @@ describe('server', () => {
   })
 })
 
-describe('upgrades', () => {
+describe('HTTP upgrades', () => {
   const upgrades = ['echo']
 
-  it('pass on the socket with data that was sent early', async () => {
+  it('pass on the socket with data that the client sent early', async () => {
     const { url } = await start(
       (exchange) => {
         assert.equal(exchange.upgradeProtocol, 'echo')
@@ -782,7 +782,7 @@ describe('upgrades', () => {
     assert.equal(got, 'ping')
   })
 
-  it('that are refused close the connection', async () => {
+  it('close the connection if they are refused', async () => {
     const served: string[] = []
     const { port, url } = await startPlain(
       (exchange) => {
@@ -809,7 +809,7 @@ describe('upgrades', () => {
     assert.equal(await result.response.text(10), 'undefined')
   })
 
-  it('work over HTTP/2 where allowed, and plain CONNECT does not', async () => {
+  it('work over HTTP/2 where allowed, but plain CONNECT does not', async () => {
     const { url } = await start(
       (exchange) => {
         assert.equal(exchange.upgradeProtocol, 'websocket')
@@ -841,8 +841,8 @@ describe('upgrades', () => {
   })
 })
 
-describe('client', () => {
-  it('opens another connection when the streams of one are used up', async () => {
+describe('HTTP client', () => {
+  it('opens another connection if all streams of one are in use', async () => {
     const waiting: Exchange[] = []
     const { url, server } = await start((exchange) => void waiting.push(exchange), {
       limits: { maxConcurrentStreams: 3 },
@@ -857,7 +857,7 @@ describe('client', () => {
     for (const answer of [first, ...rest]) assert.equal((await answer).status, 200)
   })
 
-  it('keeps one HTTP/1.1 connection for many requests', async () => {
+  it('reuses one HTTP/1.1 connection for many requests', async () => {
     const ports = new Set<number>()
     const { url } = await start((exchange) => {
       ports.add(exchange.peer.port)
@@ -868,7 +868,7 @@ describe('client', () => {
     assert.equal(ports.size, 1)
   })
 
-  it('detects a server that only speaks HTTP/1.1', async () => {
+  it('detects a server that only supports HTTP/1.1', async () => {
     const { createServer } = await import('node:https')
     const server = createServer({ cert: tls.certificate, key: tls.key }, (_, response) => response.end('old'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -885,7 +885,7 @@ describe('client', () => {
     assert.deepEqual(answers, ['1.1 old', '1.1 old', '1.1 old'])
   })
 
-  it('retries a request when the server has closed its kept connection', async () => {
+  it('retries a request if the server has closed the keep-alive connection', async () => {
     let requests = 0
     const server = createNetServer((socket) => {
       socket.on('error', () => undefined)
@@ -949,7 +949,7 @@ describe('client', () => {
     response.discard()
   })
 
-  it('fails for a server that does not answer the handshake or does not exist', async () => {
+  it('fails for a server that does not finish the handshake or does not exist', async () => {
     const clock = createVirtualClock()
     const silent = createNetServer((socket) => socket.on('error', () => undefined).resume())
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
@@ -968,7 +968,7 @@ describe('client', () => {
     silent.close()
   })
 
-  it('uploads from a stream, and fails if the stream fails', async () => {
+  it('sends a stream as the request body, and fails if the stream fails', async () => {
     const { url } = await start(async (exchange) => {
       let size = 0
       for await (const piece of exchange.body()) size += piece.length

@@ -23,12 +23,12 @@ async function bound(): Promise<{ listener: Listener; port: number }> {
   return { listener, port: listener.address.port }
 }
 
-describe('a port that is bound before its server exists', () => {
+describe('a port that is bound before its HTTP server exists', () => {
   for (const [scheme, tls] of [
     ['http', undefined],
     ['https', { certificate, key }],
   ] as const) {
-    it(`answers early connections over ${scheme}`, async () => {
+    it(`answers early connections over ${scheme} when the server exists`, async () => {
       const { listener, port } = await bound()
       const client = createHttpClient({ clock: realClock, tls: { ca: authority.certificatePem } })
       const early = client.request({ url: `${scheme}://127.0.0.1:${port}/` })
@@ -50,7 +50,7 @@ describe('a port that is bound before its server exists', () => {
     })
   }
 
-  it('drops waiting connections if there will be no server', async () => {
+  it('drops waiting connections if no server will exist', async () => {
     const { listener, port } = await bound()
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => undefined)

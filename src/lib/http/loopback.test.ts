@@ -15,8 +15,8 @@ function ask(
   return client.request({ url: '/', ...request })
 }
 
-describe('a request of this process to itself', () => {
-  it('arrives like others, with its identity', async () => {
+describe('an HTTP request of the process to itself', () => {
+  it('arrives like others, with its user', async () => {
     let seen: LoopbackExchange | undefined
     const answer = await ask(
       (exchange) => {
@@ -33,7 +33,7 @@ describe('a request of this process to itself', () => {
     assert.deepEqual([...(await answer.bytes(10))], [0xe9])
   })
 
-  it('sends its body, which may be too large', async () => {
+  it('sends its body, which may exceed the limit', async () => {
     const echo = async (exchange: Exchange): Promise<void> => exchange.respond(201, [], await exchange.readBody(4))
     async function* pieces(): AsyncGenerator<Buffer> {
       yield Buffer.from('ab')
@@ -49,7 +49,7 @@ describe('a request of this process to itself', () => {
     assert.equal((await ask(refused, { method: 'POST', body: 'abcd' })).status, 413)
   })
 
-  it('expects 100-continue before a large body, and sends none if it is refused', async () => {
+  it('expects 100-continue before a large body, and does not send the body if it is refused', async () => {
     let calls = 0
     const growing = (refusal?: Error): Growing => ({
       freeBytes: 3,
@@ -89,12 +89,12 @@ describe('a request of this process to itself', () => {
     assert.equal(clock.pending, 0)
   })
 
-  it('has no body in the answer to HEAD', async () => {
+  it('with method HEAD gets no body', async () => {
     const answer = await ask((exchange) => exchange.respond(200, [], 'body'), { method: 'HEAD' })
     assert.deepEqual([answer.headers['content-length'], await answer.text(9)], ['4', ''])
   })
 
-  it('gets 500 if the handler throws or returns nothing, or an aborted response that has begun', async () => {
+  it('gets 500 if the handler throws or returns nothing, or an aborted response if that has begun', async () => {
     assert.equal((await ask(() => Promise.reject(new Error('no')))).status, 500)
     assert.equal((await ask(() => undefined)).status, 500)
     const half = await ask((exchange) => {
@@ -114,7 +114,7 @@ describe('a request of this process to itself', () => {
   })
 })
 
-describe('a streaming response in this process', () => {
+describe('a streamed response of the process to itself', () => {
   const endless = (): {
     readonly serve: (exchange: Exchange) => Promise<void>
     readonly writer: Promise<ResponseWriter>
@@ -128,7 +128,7 @@ describe('a streaming response in this process', () => {
     return { serve, writer: begun.promise }
   }
 
-  it('is sent no faster than it is read', async () => {
+  it('is produced no faster than the caller reads it', async () => {
     const { serve, writer: begun } = endless()
     const answer = await ask(serve)
     const writer = await begun
@@ -157,7 +157,7 @@ describe('a streaming response in this process', () => {
     ],
     ['discards it', (answer: HttpResponse): void => answer.discard()],
   ] as const) {
-    it(`ends when the reader ${how}`, async () => {
+    it(`ends when the caller ${how}`, async () => {
       const { serve, writer } = endless()
       const gone = Promise.withResolvers<void>()
       const answer = await ask((exchange) => {

@@ -95,7 +95,7 @@ async function visit(
   return { session: isReused && session !== undefined ? session : await next.promise, isReused }
 }
 
-describe('the chain of a client', () => {
+describe('certificate chain of a TLS client', () => {
   const middle = below(root, 'middle')
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     it(`is available after a session resumed by ${version}`, async () => {
@@ -111,7 +111,7 @@ describe('the chain of a client', () => {
     })
   }
 
-  it('may have ten levels', async () => {
+  it('may have ten certificates', async () => {
     const port = await start()
     const ways = [below(root, 'level 9')]
     for (let level = 8; level > 0; level--) ways.unshift(below(ways[0]!, `level ${level}`))
@@ -120,7 +120,7 @@ describe('the chain of a client', () => {
     assert.deepEqual([isTrusted, sent, names?.length], [true, 10, 11])
   })
 
-  it('is verified with several authorities of one name', async () => {
+  it('is verified if several authorities have the same name', async () => {
     const port = await start()
     const version = 'TLSv1.3'
     const clients = [1, 2, 3].map(() => clientOf(below(root, 'same')))
@@ -132,7 +132,7 @@ describe('the chain of a client', () => {
     }
   })
 
-  it('needs the intermediates from the peer itself', async () => {
+  it('needs intermediate certificates from the client itself', async () => {
     const port = await start()
     await visit(port, { client: clientOf(middle), version: 'TLSv1.3' })
     const alone = middle.issue({ commonName: 'alice', purpose: 'client' })
@@ -140,7 +140,7 @@ describe('the chain of a client', () => {
     assert.deepEqual(seen.pop(), { isTrusted: false, sent: 1, names: [] })
   })
 
-  it('is valid for clients with key usage keyEncipherment only, and not for servers', async () => {
+  it('is valid for clients with key usage keyEncipherment only, and not for server certificates', async () => {
     const port = await start()
     const signer = { key: parsePrivateKey(middle.keyPem), certificate: middle.certificate }
     const key = createKey()
@@ -160,7 +160,7 @@ describe('the chain of a client', () => {
     assert.deepEqual(seen.pop()?.names, [])
   })
 
-  it('of untrusted clients is not remembered', async () => {
+  it('is not cached if the client is untrusted', async () => {
     const port = await start()
     const version = 'TLSv1.3'
     const client = clientOf(below(createAuthority({ commonName: 'other' }, tools), 'theirs'))
@@ -170,7 +170,7 @@ describe('the chain of a client', () => {
     assert.deepEqual(seen.pop(), { isTrusted: false, sent: 1, names: [] })
   })
 
-  it("answers clients whose issuer has an authority's name and another key", async () => {
+  it("is rejected if the issuer has an authority's name and another key", async () => {
     const port = await start()
     const twin = createAuthority({ commonName: 'root' }, tools)
     const { subjectKeyId: _, ...certificate } = twin.certificate
@@ -192,7 +192,7 @@ describe('the chain of a client', () => {
     assert.ok(seen.every(({ isTrusted, names }) => !isTrusted && names.length === 0))
   })
 
-  it('remembers no intermediates that a trusted client sends but no authority signed', async () => {
+  it('is cached without certificates that no authority signed', async () => {
     const port = await start()
     const version = 'TLSv1.3'
     const twin = createAuthority({ commonName: 'root' }, tools)
@@ -213,7 +213,7 @@ describe('the chain of a client', () => {
   })
 })
 
-describe('readAuthorities', () => {
+describe('readAuthorities() from PEM', () => {
   const body = root.certificate.der.toString('base64')
   const [begin, end] = ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----']
   for (const [name, pem] of [
@@ -227,7 +227,7 @@ describe('readAuthorities', () => {
       `-----BEGIN TRUSTED CERTIFICATE-----\n${body}\n-----END TRUSTED CERTIFICATE-----\n${root.certificatePem}`,
     ],
   ] as const)
-    it(`reads PEM with ${name} like verifyChain`, () => {
+    it(`reads ${name} like verifyChain`, () => {
       assert.deepEqual(
         readAuthorities([pem]).map(({ raw }) => raw),
         parseBundle(pem).map(({ der }) => der),

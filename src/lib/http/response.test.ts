@@ -28,9 +28,9 @@ before(async () => {
 
 after(() => server.drain(0))
 
-describe('a response', () => {
+describe('an HTTP response', () => {
   for (const http1Only of [false, true]) {
-    it(`is complete when it is read late, over HTTP/${http1Only ? 1 : 2}`, async () => {
+    it(`is complete if the caller reads it late, over HTTP/${http1Only ? 1 : 2}`, async () => {
       const client = createHttpClient({ clock: realClock, tls: { ca }, http1Only })
       const answer = await client.request({ url: `https://127.0.0.1:${port}/` })
       assert.equal(answer.version, http1Only ? '1.1' : '2')
@@ -40,7 +40,7 @@ describe('a response', () => {
     })
   }
 
-  it('that refuses an upgrade closes its connection', async () => {
+  it('closes the connection if it refuses an upgrade', async () => {
     const client = createHttpClient({ clock: realClock, tls: { ca } })
     const upgrade = { url: `https://127.0.0.1:${port}/`, headers: { upgrade: 'other' } }
     const result = await client.upgrade(upgrade)
@@ -51,7 +51,7 @@ describe('a response', () => {
   })
 })
 
-describe('a host whose address the caller resolves', () => {
+describe('an HTTP host whose address the caller resolves', () => {
   it('is reached at that address, with a certificate for its name', async () => {
     const hosts: string[] = []
     const resolve = (host: string): Promise<string> => {
@@ -66,7 +66,7 @@ describe('a host whose address the caller resolves', () => {
     client.close()
   })
 
-  it('is evicted after too many other hosts, though not in the middle of a response', async () => {
+  it('is evicted from the pool after too many other hosts, but not during a response', async () => {
     const resolve = (): Promise<string> => Promise.resolve('127.0.0.1')
     const client = createHttpClient({ clock: realClock, tls: { insecure: true }, resolve, maxOrigins: 2 })
     const ask = (name: string): ReturnType<typeof client.request> =>
@@ -78,7 +78,7 @@ describe('a host whose address the caller resolves', () => {
     client.close()
   })
 
-  it('is not connected to if the caller forbids it', async () => {
+  it('is not connected to if the caller forbids its address', async () => {
     const resolve = (): Promise<never> => Promise.reject(new Error('not there'))
     const client = createHttpClient({ clock: realClock, tls: { ca }, resolve })
     await assert.rejects(client.request({ url: `https://backend.example:${port}/` }), /not there/)

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 
 import { bePatient, Stalls } from './stalls.ts'
 
-describe('a receiver', () => {
-  it('has stalled if nothing was read for the whole period', () => {
+describe('detection of a stalled receiver', () => {
+  it('reports a stall if nothing was read for the whole period', () => {
     const stalls = new Stalls(30)
     const socket = { writableLength: 100, bytesWritten: 500 }
     assert.deepEqual(
@@ -13,7 +13,7 @@ describe('a receiver', () => {
     )
   })
 
-  it('has not stalled if its queue was emptied, grew or shrank', () => {
+  it('reports no stall if the send queue became empty, longer or shorter', () => {
     for (const other of [0, 99, 101]) {
       const stalls = new Stalls(30)
       const stream = { writableLength: 100 }
@@ -26,7 +26,7 @@ describe('a receiver', () => {
     }
   })
 
-  it('has not stalled if its queue was refilled to the same length', () => {
+  it('reports no stall if the send queue was emptied and filled to the same length', () => {
     const stalls = new Stalls(30)
     const socket = { writableLength: 100, bytesWritten: 500 }
     assert.equal(stalls.isStalled(socket, 0), false)
@@ -34,7 +34,7 @@ describe('a receiver', () => {
     assert.equal(stalls.isStalled(socket, 40), false)
   })
 
-  it('with extra time has not stalled until that ends', () => {
+  it('reports no stall before the end of extra time', () => {
     const stalls = new Stalls(30)
     const socket = { writableLength: 100 }
     const end = bePatient(socket)

@@ -62,7 +62,7 @@ const failsWith = (code: string, message?: RegExp) => (error: unknown) => {
 }
 
 describe('WebSocket', () => {
-  it('carries binary and text, small and large, over TLS', async () => {
+  it('transfers binary and text messages, small and large, over TLS', async () => {
     const socket = await connect(await start(echo))
     await socket.send(Buffer.from([1, 0, 255]))
     assert.deepEqual(await next(socket), { data: Buffer.from([1, 0, 255]), isBinary: true })
@@ -95,7 +95,7 @@ describe('WebSocket', () => {
     none.destroy()
   })
 
-  it('can be refused with any HTTP response', async () => {
+  it('can be refused by the server with any HTTP response', async () => {
     const port = await start((exchange) => exchange.respond(403, [], 'no'))
     const error = await connect(port).catch((one: unknown) => one)
     assert.ok(error instanceof WebSocketError)
@@ -106,7 +106,7 @@ describe('WebSocket', () => {
     await assert.rejects(connect(1), failsWith('refused'))
   })
 
-  it('is not open after an improper handshake', async () => {
+  it('fails to open after an invalid handshake response', async () => {
     let refusal: unknown
     const port = await start(async (exchange) => {
       await acceptWebSocket(exchange, { clock: realClock }).catch((error: unknown) => {
@@ -153,7 +153,7 @@ describe('WebSocket', () => {
     await until(() => received === total * piece.length)
   })
 
-  it('ends with code 1009 when a message is too large', async () => {
+  it('closes with code 1009 if a message is too large', async () => {
     const port = await start(async (exchange) => {
       const socket = await acceptWebSocket(exchange, { clock: realClock, maxPayloadBytes: 1000 })
       await socket.closed
@@ -178,7 +178,7 @@ describe('WebSocket', () => {
     await assert.rejects(next(lost), failsWith('broken'))
   })
 
-  it('closes when the peer does not answer pings or the close frame', async () => {
+  it('closes if the peer does not answer pings or the close frame', async () => {
     const clock = createVirtualClock()
     let pings: Promise<{ code: number }> | undefined
     const port = await start(async (exchange) => {
@@ -245,7 +245,7 @@ describe('WebSocket', () => {
     assert.ok(most < 1 << 20, `${most} bytes of answers waited`)
   })
 
-  it('keeps a peer that answers pings', async () => {
+  it('stays open while the peer answers pings', async () => {
     const clock = createVirtualClock()
     let isClosed = false
     const port = await start(async (exchange) => {

@@ -123,7 +123,7 @@ describe('parseJson', () => {
     }
   })
 
-  it('keeps numbers by their text on request', () => {
+  it('keeps the text of numbers on request', () => {
     const texts = ['1.0', '1e2', '-1.5', '9223372036854775808', '1e400', '0.1', '1E+2', '-0.0']
     for (const text of texts) {
       const value = parseJson(`{"a":${text}}`, { exactNumbers: true }) as JsonObject
@@ -140,7 +140,7 @@ describe('parseJson', () => {
     assert.ok(Object.is(parseJson('-0', { exactNumbers: true }), 0))
   })
 
-  it('reads numbers as Go reads them into an untyped value', () => {
+  it('parses numbers as Go does for an untyped value', () => {
     assert.deepEqual(parseJson('[1.0,1e2,-0,-0.0,9223372036854775808,1e-400,9007199254740992]'), [
       1,
       100,
@@ -157,7 +157,7 @@ describe('parseJson', () => {
     assert.equal(refusal('[1e400').message, 'unexpected end of JSON input')
   })
 
-  it('turns lone surrogates and invalid UTF-8 into U+FFFD, and keeps NUL', () => {
+  it('replaces lone surrogates and invalid UTF-8 with U+FFFD, and keeps NUL', () => {
     const cases: readonly (readonly [string | Buffer, string])[] = [
       [String.raw`"\ud800"`, '\ufffd'],
       [String.raw`"\uDC00x"`, '\ufffdx'],
@@ -173,7 +173,7 @@ describe('parseJson', () => {
     for (const [input, value] of cases) assert.equal(parseJson(input), value)
   })
 
-  it('reports repeated keys where Kubernetes does', () => {
+  it('reports repeated keys in the cases in which Kubernetes does', () => {
     const cases: readonly (readonly [string, readonly string[]])[] = [
       ['{"a":1,"b":2}', []],
       ['{"a":1,"a":2}', ['a']],
@@ -203,7 +203,7 @@ describe('parseJson', () => {
     assert.deepEqual(parseJson(text), { metadata: { foo: 1 }, data: { a: '3', b: '2', c: '4' } })
   })
 
-  it('finds a repeated key exactly when there is one, at any depth and among any number', () => {
+  it('reports a repeated key exactly if there is one, at any depth and among any number', () => {
     const key = fc.constantFrom('a', 'b', 'ab', 'ba', '', 'é', '__proto__', 'a"', 'name', 'names')
     const tree = fc.letrec<{ value: string }>((tie) => ({
       value: fc.oneof(
@@ -246,8 +246,8 @@ function countMembers(value: unknown): number {
   return Array.isArray(value) ? inner : inner + Object.keys(value).length
 }
 
-describe('readJson', () => {
-  it('gives the same as parseJson, for numbers of any length', () => {
+describe('readJson() for trusted documents', () => {
+  it('returns the same as parseJson, for numbers of any length', () => {
     const numbers = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
     fc.assert(
       fc.property(fc.jsonValue(), numbers, (value, number) => {
@@ -257,17 +257,17 @@ describe('readJson', () => {
     )
   })
 
-  it('has the same errors, and accepts more than a request may have', () => {
+  it('throws the same errors, without the limits of a request', () => {
     assert.throws(() => readJson(Buffer.from('{"a"')), { message: 'unexpected end of JSON input' })
     const many = Array.from({ length: DEFAULT_JSON_LIMITS.maxWeight + 1 }, () => 1)
     assert.deepEqual(readJson(Buffer.from(stringifyJson([...many, 2n ** 60n]))), [...many, 2n ** 60n])
   })
 })
 
-describe('hostile JSON', () => {
+describe('parseJson with hostile input', () => {
   const MEBIBYTE = 2 ** 20
 
-  it('keeps __proto__ and constructor as members, and pollutes nothing', () => {
+  it('keeps __proto__ and constructor as members, and changes no prototypes', () => {
     for (const odd of ['', ',"n":1e0']) {
       const text = `{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}${odd}}`
       const value = parseJson(text) as JsonObject
@@ -301,7 +301,7 @@ describe('hostile JSON', () => {
     assert.equal((parseJson(`[1.5,${texts(100_000)}]`) as unknown[]).length, 2)
   })
 
-  it('rejects texts that take long to parse', () => {
+  it('rejects texts that take too long to parse', () => {
     const keys = Array.from({ length: 300_000 }, (_, index) => `"${index.toString(36)}":0`)
     assert.equal(refusal(`{${keys.join(',')}}`).code, 'limit')
     assert.equal(refusal(`[${'{},'.repeat(MEBIBYTE)}{}]`).code, 'limit')
@@ -319,14 +319,14 @@ describe('hostile JSON', () => {
     assert.equal(refusal(`"${'\\\\'.repeat(MEBIBYTE)}`).message, 'unexpected end of JSON input')
   })
 
-  it('handles keys with colliding hashes', () => {
+  it('takes linear time for keys with colliding hashes', () => {
     const keys = Array.from({ length: 5_000 }, (_, index) => `"${'\\\\'.repeat(index % 7)}${index}":0`)
     assert.equal(Object.keys(parseJson(`{${keys.join(',')}}`) as JsonObject).length, 5_000)
   })
 })
 
 describe('stringifyJson', () => {
-  it('round-trips', () => {
+  it('writes text that parses to the same value', () => {
     fc.assert(
       fc.property(
         fc.jsonValue({ maxDepth: 6 }),
@@ -364,7 +364,7 @@ describe('stringifyJson', () => {
     assert.equal(stringifyJson(parseJson(text)), text)
   })
 
-  it('sorts keys by bytes on request, including index-like and non-BMP ones', () => {
+  it('sorts keys by bytes on request, including numeric and non-BMP keys', () => {
     const value = { b: 1, 10: 2, 9: 3, a: 4, '\uffff': 5, '😀': 6, '': 7, B: { z: 1, y: [{ d: 1, c: 2 }] } }
     assert.equal(
       stringifyJson(value, { sortedKeys: true }),
@@ -381,7 +381,7 @@ describe('stringifyJson', () => {
     )
   })
 
-  it('otherwise keeps the order of members and omits undefined ones', () => {
+  it('keeps the order of members and omits undefined ones without that option', () => {
     const value = { z: 1, a: undefined, m: [undefined, 2n], b: { c: undefined } }
     assert.equal(stringifyJson(value), '{"z":1,"m":[null,2],"b":{}}')
     assert.equal(stringifyJson({ ...value, m: [undefined, 2] }), '{"z":1,"m":[null,2],"b":{}}')

@@ -43,7 +43,7 @@ const value = fc.letrec<{ value: JsonValue; object: JsonObject }>((tie) => ({
 })).object
 
 describe('applyMergePatch', () => {
-  it('equals the RFC and the library that Kubernetes uses', () => {
+  it('agrees with the examples of the RFC and with the library that Kubernetes uses', () => {
     for (const [document, patch, result] of APPLIED) {
       const before = parseJson(document)
       assert.equal(stringifyJson(applyMergePatch(before, parseJson(patch)), { sortedKeys: true }), result, patch)
@@ -52,7 +52,7 @@ describe('applyMergePatch', () => {
     assert.equal(({} as Record<string, unknown>).x, undefined)
   })
 
-  it('changes nothing when applied again, or when empty', () => {
+  it('changes nothing if the patch is empty or already applied', () => {
     fc.assert(
       fc.property(value, value, (document, patch) => {
         const once = applyMergePatch(document, patch)
@@ -62,7 +62,7 @@ describe('applyMergePatch', () => {
     )
   })
 
-  it('rejects too deep nesting', () => {
+  it('rejects a patch that is nested too deeply', () => {
     const deep = parseJson(`${'{"a":'.repeat(9_999)}1${'}'.repeat(9_999)}`)
     assert.throws(() => applyMergePatch({}, deep), { code: 'depth' })
     assert.throws(() => applyMergePatch(deep, deep), { code: 'depth' })

@@ -11,11 +11,11 @@ import type { JsonObject, JsonValue } from './value.ts'
 /** The results of evanphx/json-patch v4.13. */
 const APPLIED: readonly (readonly [name: string, document: string, patch: string, result: string])[] = [
   ['adds a member', '{"a":1}', '[{"op":"add","path":"/b","value":2}]', '{"a":1,"b":2}'],
-  ['overwrites by add', '{"a":1}', '[{"op":"add","path":"/a","value":null}]', '{"a":null}'],
-  ['adds null when there is no value', '{}', '[{"op":"add","path":"/a"}]', '{"a":null}'],
-  ['inserts into an array', '[1,3]', '[{"op":"add","path":"/1","value":2}]', '[1,2,3]'],
+  ['overwrites an existing member with add', '{"a":1}', '[{"op":"add","path":"/a","value":null}]', '{"a":null}'],
+  ['adds null if the operation has no value', '{}', '[{"op":"add","path":"/a"}]', '{"a":null}'],
+  ['inserts an element into an array', '[1,3]', '[{"op":"add","path":"/1","value":2}]', '[1,2,3]'],
   [
-    'appends',
+    'appends an element to an array with index -',
     '{"a":[1]}',
     '[{"op":"add","path":"/a/-","value":2},{"op":"add","path":"/a/2","value":3}]',
     '{"a":[1,2,3]}',
@@ -27,30 +27,45 @@ const APPLIED: readonly (readonly [name: string, document: string, patch: string
     '[2,9]',
   ],
   [
-    'decodes pointers',
+    'decodes ~0 and ~1 in pointers',
     '{"a/b":1,"m~n":2,"":3}',
     '[{"op":"remove","path":"/a~1b"},{"op":"replace","path":"/m~0n","value":0},{"op":"replace","path":"/","value":4}]',
     '{"":4,"m~n":0}',
   ],
-  ['decodes ~01 once', '{"~1":1}', '[{"op":"remove","path":"/~01"}]', '{}'],
-  ['adds by replace', '{}', '[{"op":"replace","path":"/a","value":1}]', '{"a":1}'],
-  ['replaces all', '{"a":1}', '[{"op":"replace","path":"","value":[1]},{"op":"add","path":"/-","value":2}]', '[1,2]'],
+  ['decodes ~01 to ~1', '{"~1":1}', '[{"op":"remove","path":"/~01"}]', '{}'],
+  ['adds a missing member with replace', '{}', '[{"op":"replace","path":"/a","value":1}]', '{"a":1}'],
+  [
+    'replaces the whole document',
+    '{"a":1}',
+    '[{"op":"replace","path":"","value":[1]},{"op":"add","path":"/-","value":2}]',
+    '[1,2]',
+  ],
   ['moves a value', '{"a":{"b":1},"c":[]}', '[{"op":"move","from":"/a/b","path":"/c/0"}]', '{"a":{},"c":[1]}'],
   [
-    'copies',
+    'copies a value',
     '{"a":[1]}',
     '[{"op":"copy","from":"/a","path":"/b"},{"op":"add","path":"/b/-","value":2}]',
     '{"a":[1],"b":[1,2]}',
   ],
-  ['copies what is missing as null', '{}', '[{"op":"copy","from":"/a","path":"/b"}]', '{"b":null}'],
+  ['copies a missing value as null', '{}', '[{"op":"copy","from":"/a","path":"/b"}]', '{"b":null}'],
   [
-    'tests without regard to order',
+    'compares objects in a test operation regardless of key order',
     '{"a":{"x":1,"y":[2]}}',
     '[{"op":"test","path":"/a","value":{"y":[2],"x":1}}]',
     '{"a":{"x":1,"y":[2]}}',
   ],
-  ['tests the whole', '{"a":1}', '[{"op":"test","path":"","value":{"a":1}}]', '{"a":1}'],
-  ['finds missing equal to null', '{}', '[{"op":"test","path":"/a","value":null},{"op":"test","path":"/a"}]', '{}'],
+  [
+    'compares the whole document in a test operation',
+    '{"a":1}',
+    '[{"op":"test","path":"","value":{"a":1}}]',
+    '{"a":1}',
+  ],
+  [
+    'treats a missing member as null in a test operation',
+    '{}',
+    '[{"op":"test","path":"/a","value":null},{"op":"test","path":"/a"}]',
+    '{}',
+  ],
   [
     'keeps big integers',
     '{"a":9223372036854775807}',
@@ -58,7 +73,7 @@ const APPLIED: readonly (readonly [name: string, document: string, patch: string
     '{"a":9223372036854775807,"b":9223372036854775807}',
   ],
   [
-    'takes __proto__ for a key',
+    'treats __proto__ as an ordinary key',
     '{}',
     '[{"op":"add","path":"/__proto__","value":{"x":1}},{"op":"add","path":"/__proto__/y","value":2}]',
     '{"__proto__":{"x":1,"y":2}}',
@@ -152,7 +167,7 @@ describe('applyJsonPatch', () => {
     assert.equal(({} as Record<string, unknown>).x, undefined)
   })
 
-  it('limits size and operations', () => {
+  it('limits the size of the document and the number of operations', () => {
     const operations = Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/a', value: null }))
     assert.throws(() => applyJsonPatch({}, operations), {
       code: 'operations',
@@ -200,7 +215,7 @@ describe('applyJsonPatch', () => {
     )
   })
 
-  it('equals applying each operation to a full copy of a long array', () => {
+  it('equals separate operations on a copy of a long array', () => {
     const long = Array.from({ length: 5000 }, (_, n) => n)
     fc.assert(
       fc.property(fc.array(operation(), { maxLength: 12 }), (patch) => {
@@ -217,7 +232,7 @@ describe('applyJsonPatch', () => {
     )
   })
 
-  it('equals applying each operation to a full copy, without changing its input', () => {
+  it('equals separate operations on a copy, without changing its input', () => {
     fc.assert(
       fc.property(tree(), fc.array(operation(), { maxLength: 8 }), (document, patch) => {
         const [before, given] = [structuredClone(document), structuredClone(patch)]
@@ -319,7 +334,7 @@ function indexOf(array: readonly JsonValue[], key: string, length: number): numb
 }
 
 describe('jsonEqual', () => {
-  it('agrees with deep equality', () => {
+  it('agrees with deep equality of any two values', () => {
     fc.assert(
       fc.property(tree(), tree(), (left, right) => {
         assert.equal(jsonEqual(left, structuredClone(left)), true)

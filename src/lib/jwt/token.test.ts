@@ -21,7 +21,7 @@ const options = { keys: [key], clock }
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 const fails = (code: string) => (error: unknown) => error instanceof JwtError && error.code === code
 
-describe('tokens', () => {
+describe('JSON web tokens', () => {
   it('are signed and verified with every kind of key', () => {
     const claims = { iss: 'me', sub: 'system:serviceaccount:a:b', nested: { n: 1 } }
     const kinds: [ReturnType<typeof createKey>, string][] = [
@@ -40,7 +40,7 @@ describe('tokens', () => {
     }
   })
 
-  it('with other RSA algorithms are verified', () => {
+  it('are verified with other RSA algorithms', () => {
     for (const [alg, hash, options2] of [
       ['RS384', 'sha384', {}],
       ['RS512', 'sha512', {}],
@@ -53,7 +53,7 @@ describe('tokens', () => {
     }
   })
 
-  it('are checked against the clock, with leeway', async () => {
+  it('are rejected outside of their validity, with leeway', async () => {
     const token = (claims: object): string => signer.sign({ ...claims })
     const check = (claims: object): unknown => verifyToken(token(claims), options)
     check({ exp: nowSeconds + 1, nbf: nowSeconds, iat: nowSeconds })
@@ -71,7 +71,7 @@ describe('tokens', () => {
     assert.throws(() => verifyToken(short, { ...options, clock: strict, leewayMs: 0 }), fails('expired'))
   })
 
-  it('are checked for issuer and audience, one or many', () => {
+  it('are rejected for another issuer or audience', () => {
     const token = signer.sign({ iss: 'me', aud: ['a', 'b'] })
     assert.deepEqual(verifyToken(token, { ...options, issuers: ['x', 'me'], audiences: ['b', 'c'] }).audiences, [
       'a',
@@ -85,7 +85,7 @@ describe('tokens', () => {
     assert.throws(() => verifyToken(signer.sign({ aud: [1] }), options), fails('malformed'))
   })
 
-  it('find their key by identifier, or by trying when it is unknown or missing', () => {
+  it('are verified with the key of their key ID, or with each key if the ID is unknown or missing', () => {
     const others = Array.from({ length: 3 }, () => verifyingKey(createKey()))
     assert.equal(verifyToken(signer.sign({}), { ...options, keys: [...others, key] }).key, key)
     const renamed = verifyingKey(privateKey, 'renamed')
@@ -95,7 +95,7 @@ describe('tokens', () => {
     assert.throws(() => verifyToken(signer.sign({}), { ...options, keys: [] }), fails('signature'))
   })
 
-  it('cannot select an algorithm that does not fit their key', () => {
+  it('are rejected if the algorithm does not fit the key', () => {
     const body = part({ sub: 'root' })
     const pem = createPublicKey(rsa).export({ format: 'pem', type: 'spki' })
     const forged: [object, (input: string) => Buffer][] = [
@@ -137,7 +137,7 @@ describe('tokens', () => {
     }
   })
 
-  it('are refused with JwtError only, whatever they contain', () => {
+  it('are rejected with JwtError only, for any content', () => {
     const token = signer.sign({ sub: 'x', exp: nowSeconds + 100 })
     const edit = fc.tuple(fc.nat({ max: token.length - 1 }), fc.string({ maxLength: 3 }))
     fc.assert(
@@ -154,13 +154,13 @@ describe('tokens', () => {
     }
   })
 
-  it('can be decoded before they are verified', () => {
+  it('can be decoded before verification', () => {
     assert.equal(readUnverified(createSigner(createKey()).sign({ iss: 'them' })).claims['iss'], 'them')
   })
 })
 
-describe('key sets', () => {
-  it('survive a round trip without private parts', () => {
+describe('JSON web key sets', () => {
+  it('round-trip without private parts', () => {
     const keys = [key, verifyingKey(rsa), verifyingKey(createKey('ed25519'))]
     const set = toKeySet(keys)
     assert.deepEqual(Object.keys(set.keys[0] ?? {}), ['use', 'kty', 'kid', 'crv', 'alg', 'x', 'y'])
@@ -177,14 +177,14 @@ describe('key sets', () => {
     verifyToken(signer.sign({}), { keys: again, clock })
   })
 
-  it('name keys as Kubernetes does', () => {
+  it('have key IDs as in Kubernetes', () => {
     // openssl pkey -pubin -outform DER | openssl dgst -sha256 -binary | basenc --base64url, without padding.
     const pem =
       '-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEH6cuzP8XuD5wal6wf9M6xDljTOPL\nX2i8uIp/C/ASqiIGUeeKQtX0/IR3qCXyThP/dbCiHrF3v1cuhBOHY8CLVg==\n-----END PUBLIC KEY-----\n'
     assert.equal(keyIdOf(createPublicKey(pem)), 'SoABiieYuNx4UdqYvZRVeuC6SihxgLrhLy9peHMHpTc')
   })
 
-  it('omit keys for other purposes, of unknown types, invalid or too weak', () => {
+  it('omit keys that have another purpose or an unknown type, or that are invalid or too weak', () => {
     const good = toKeySet([key]).keys[0]
     const weak = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' })
     const list = [
@@ -206,7 +206,7 @@ describe('key sets', () => {
     }
   })
 
-  it('are listed in a discovery document', () => {
+  it('are referenced by an OpenID discovery document', () => {
     assert.deepEqual(discoveryDocument('https://k', 'https://k/openid/v1/jwks', [verifyingKey(rsa), key]), {
       issuer: 'https://k',
       jwks_uri: 'https://k/openid/v1/jwks',

@@ -71,8 +71,8 @@ class Broken {
 const circular: Record<string, unknown> = {}
 circular['self'] = circular
 
-describe('text format', () => {
-  it('starts a line with severity, local time, process id and source', async () => {
+describe('log in text format', () => {
+  it('starts a line with severity, local time, process ID and source', async () => {
     const { log, tape } = create({ caller: true })
     log.logger.info('Started')
     log.logger.error(new Error('whoops'), 'Failed')
@@ -85,7 +85,7 @@ describe('text format', () => {
     assert.equal(second, first! + 1)
   })
 
-  it('writes microseconds, and follows the clock', async () => {
+  it('writes microseconds in the time zone at that moment', async () => {
     const tape = createTape()
     const clock = createVirtualClock(START)
     const log = createLog({ stream: tape, clock, pid: 1234567, caller: false })
@@ -100,18 +100,18 @@ describe('text format', () => {
   const table: readonly [string, LogValues, string][] = [
     ['a string in quotes', { akey: 'avalue' }, 'akey="avalue"'],
     ['HTML characters of a string as they are', { akey: '<&>' }, 'akey="<&>"'],
-    ['quotes and backslashes escaped', { key: '"quoted" \\' }, String.raw`key="\"quoted\" \\"`],
+    ['quotes and backslashes with escapes', { key: '"quoted" \\' }, String.raw`key="\"quoted\" \\"`],
     ['control characters as Go does', { key: '\t\r\x07\x00\x7f\u0080' }, String.raw`key="\t\r\a\x00\x7f\u0080"`],
-    ['printable text of any language', { key: 'Zürich 日本 🙂' }, 'key="Zürich 日本 🙂"'],
-    ['what cannot be printed as its code', { key: '\u200b\u{e0001}\ud800' }, String.raw`key="\u200b\U000e0001�"`],
-    ['lines indented below the key', { key: 'line 1\nline 2' }, 'key=<\n\tline 1\n\tline 2\n >'],
-    ['does not repeat a final line break', { key: 'line 1\n >\n' }, 'key=<\n\tline 1\n\t >\n >'],
+    ['printable text of any language unchanged', { key: 'Zürich 日本 🙂' }, 'key="Zürich 日本 🙂"'],
+    ['unprintable characters as their code', { key: '\u200b\u{e0001}\ud800' }, String.raw`key="\u200b\U000e0001�"`],
+    ['a text with several lines indented below the key', { key: 'line 1\nline 2' }, 'key=<\n\tline 1\n\tline 2\n >'],
+    ['a final line break only once', { key: 'line 1\n >\n' }, 'key=<\n\tline 1\n\t >\n >'],
     [
-      'numbers and truths bare',
+      'numbers and booleans without quotes',
       { i: 1, f: 0.5, big: 12345678901234567890n, yes: true },
       'i=1 f=0.5 big=12345678901234567890 yes=true',
     ],
-    ['nothing as null', { a: null, b: undefined }, 'a=null b=null'],
+    ['undefined as null', { a: null, b: undefined }, 'a=null b=null'],
     [
       'a map or an object as JSON',
       {
@@ -124,28 +124,44 @@ describe('text format', () => {
       's={"hello":"world"} i={"1":2,"3":4}',
     ],
     ['a list or a set as JSON', { s: ['hello', 'world'], i: new Set([1, 2, 3]) }, 's=["hello","world"] i=[1,2,3]'],
-    ['HTML characters in JSON escaped', { o: { a: '<&>' } }, String.raw`o={"a":"\u003c\u0026\u003e"}`],
+    ['HTML characters in JSON with escapes', { o: { a: '<&>' } }, String.raw`o={"a":"\u003c\u0026\u003e"}`],
     ['a big integer in JSON as a number', { o: { a: 12345678901234567890n } }, 'o={"a":12345678901234567890}'],
     ['an object with toString by its text', { pod: new Pod() }, 'pod="kube-system/dns"'],
-    ['such objects in a list as JSON', { pods: [new Pod()] }, 'pods=[{"name":"dns","namespace":"kube-system"}]'],
     [
-      'hostile keys as data',
+      'objects with toString in a list as JSON',
+      { pods: [new Pod()] },
+      'pods=[{"name":"dns","namespace":"kube-system"}]',
+    ],
+    [
+      'keys such as __proto__ like others',
       { o: JSON.parse('{"toString":"x","__proto__":{"a":1}}') },
       'o={"toString":"x","__proto__":{"a":1}}',
     ],
     ['an error by its message', { err: new Error('whoops') }, 'err="whoops"'],
     ['bytes as ASCII text', { b: Buffer.from('aé"\n') }, String.raw`b="a\u00e9\"\n"`],
-    ['bytes that are no text one by one', { b: Uint8Array.of(0x61, 0xff, 0x80, 0x0a) }, String.raw`b="a\xff\x80\n"`],
-    ['a moment as Go does', { t: new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 60)) }, 't="2026-01-02 03:04:05.06 +0000 UTC"'],
     [
-      'a whole second without a fraction',
+      'bytes that are no text as a list of numbers',
+      { b: Uint8Array.of(0x61, 0xff, 0x80, 0x0a) },
+      String.raw`b="a\xff\x80\n"`,
+    ],
+    ['a time as Go does', { t: new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 60)) }, 't="2026-01-02 03:04:05.06 +0000 UTC"'],
+    [
+      'a time of a whole second without a fraction',
       { t: new Date(Date.UTC(2026, 0, 2, 3, 4, 50)) },
       't="2026-01-02 03:04:50 +0000 UTC"',
     ],
     ['the result of a function', { lazy: () => 'now' }, 'lazy="now"'],
-    ['a value whose toString throws as a panic', { stringer: new Broken() }, 'stringer="<panic: fake String panic>"'],
-    ['a secret masked', { token: new Redacted('s3cret') }, 'token="--- REDACTED ---"'],
-    ['a secret masked deep inside', { o: { list: [new Redacted('s3cret')] } }, 'o={"list":["--- REDACTED ---"]}'],
+    [
+      'a value whose toString throws as PANIC with the error',
+      { stringer: new Broken() },
+      'stringer="<panic: fake String panic>"',
+    ],
+    ['a Redacted value masked', { token: new Redacted('s3cret') }, 'token="--- REDACTED ---"'],
+    [
+      'a Redacted value masked inside other objects',
+      { o: { list: [new Redacted('s3cret')] } },
+      'o={"list":["--- REDACTED ---"]}',
+    ],
   ]
   for (const [what, values, text] of table) it(`writes ${what}`, () => assert.equal(pairs(values), text))
 
@@ -160,14 +176,14 @@ describe('text format', () => {
     )
   })
 
-  it('puts the error first, then name, values of the logger and of the line', () => {
+  it('puts the error first, then name and values of the logger and values of the line', () => {
     const text = written(({ logger }) =>
       logger.withValues({ x: 1 }).withName('a').withName('b').error(new Error('no'), 'm', { y: 2 }),
     )
     assert.equal(text, '"m" err="no" logger="a.b" x=1 y=2\n')
   })
 
-  it('never has a line break outside an indented value', () => {
+  it('has no line break outside an indented value', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (message, value) => {
         const lines = written(({ logger }) => logger.info(message, { value }))
@@ -179,40 +195,44 @@ describe('text format', () => {
   })
 })
 
-describe('errors in the log', () => {
+describe('log of an error', () => {
   const text = (error: unknown): string => written(({ logger }) => logger.error(error, 'm')).slice('"m"'.length, -1)
   const table: readonly [string, unknown, string][] = [
-    ['causes follow the message', new Error('a', { cause: new Error('b', { cause: 'c' }) }), ' err="a: b: c"'],
-    ['what the message says already is not repeated', new Error('a: b', { cause: new Error('b') }), ' err="a: b"'],
     [
-      'several errors joined in the message are not repeated',
+      'contains the causes after the message',
+      new Error('a', { cause: new Error('b', { cause: 'c' }) }),
+      ' err="a: b: c"',
+    ],
+    ['omits a cause that the message contains', new Error('a: b', { cause: new Error('b') }), ' err="a: b"'],
+    [
+      'omits several errors that the message contains',
       new AggregateError([new Error('x'), new Error('y')], 'x; y'),
       ' err="x; y"',
     ],
-    ['several errors are a list', new AggregateError([new Error('a'), new Error('b')], 'both'), ' err="both: [a, b]"'],
-    ['an error without a message has its name', new TypeError(), ' err="TypeError"'],
-    ['a thrown string is shown', 'just words', ' err="just words"'],
-    ['a thrown object is shown', { code: 1 }, ' err={"code":1}'],
-    ['no error is no pair', undefined, ''],
+    ['lists several errors', new AggregateError([new Error('a'), new Error('b')], 'both'), ' err="both: [a, b]"'],
+    ['contains the name of an error without a message', new TypeError(), ' err="TypeError"'],
+    ['contains a thrown string', 'just words', ' err="just words"'],
+    ['contains a thrown object', { code: 1 }, ' err={"code":1}'],
+    ['has no key for an undefined error', undefined, ''],
   ]
   for (const [what, error, expected] of table) it(what, () => assert.equal(text(error), expected))
 
-  it('are finite for circular causes', () => {
+  it('ends for circular causes', () => {
     const error = new Error('a')
     error.cause = new Error('b', { cause: error })
     assert.match(text(error), /^ err="a: b/)
   })
 
-  it('take precedence over a value of the same key', () => {
+  it('takes precedence over a value with the key err', () => {
     const act = ({ logger }: Log): void => logger.withValues({ err: 1, x: 2 }).error(new Error('no'), 'm', { err: 3 })
     assert.equal(written(act), '"m" err="no" x=2\n')
   })
 })
 
-describe('json format', () => {
+describe('log in JSON format', () => {
   const json = (act: (log: Log) => void): string => written(act, { format: 'json' })
 
-  it('has time, source, message, level and values, in the order zap has them', () => {
+  it('has time, source, message, level and values in the order of zap', () => {
     const text = json(({ logger }) => logger.withValues({ x: 1 }).withName('a').withName('b').info('m', { y: 'z' }))
     assert.equal(text, `{"ts":${START},"logger":"a.b","caller":"???:1","msg":"m","x":1,"v":0,"y":"z"}\n`)
   })
@@ -222,24 +242,28 @@ describe('json format', () => {
     assert.equal(text, `{"ts":${START},"caller":"???:1","msg":"m","y":"z","err":"whoops"}\n`)
   })
 
-  it('names folder and file of the caller', () => {
+  it('contains folder and file of the caller', () => {
     const text = written(({ logger }) => logger.info('m'), { format: 'json', caller: true })
     assert.match(JSON.parse(text).caller, /^log\/log\.test\.ts:\d+$/)
   })
 
   const table: readonly [string, unknown, string][] = [
-    ['an object by its JSON', new Pod(), '"key":{"name":"dns","namespace":"kube-system"}'],
-    ['an object that only has a text by that', new URL('https://a/b').searchParams, '"key":""'],
+    ['an object with toJSON as that JSON', new Pod(), '"key":{"name":"dns","namespace":"kube-system"}'],
+    ['an object that has only toString as text', new URL('https://a/b').searchParams, '"key":""'],
     ['bytes in base64', Buffer.from('hello'), '"key":"aGVsbG8="'],
     ['bytes inside an object in base64', { a: Uint8Array.of(1) }, '"key":{"a":"AQ=="}'],
-    ['an error inside an object by its message', { a: new Error('no') }, '"key":{"a":"no"}'],
-    ['lines as one', 'a\nb', String.raw`"key":"a\nb"`],
+    ['an error inside an object as its message', { a: new Error('no') }, '"key":{"a":"no"}'],
+    ['a text with several lines in one line', 'a\nb', String.raw`"key":"a\nb"`],
     ['HTML characters as they are', { a: '<&>' }, '"key":{"a":"<&>"}'],
     ['undefined as null', undefined, '"key":null'],
     ['the result of a function', () => 7, '"key":7'],
-    ['what throws under another key', new Broken(), '"keyError":"PANIC=fake String panic"'],
-    ['what is circular under another key', circular, '"keyError":"PANIC=Converting circular structure to JSON"'],
-    ['a secret masked', new Redacted({ a: 1 }), '"key":"--- REDACTED ---"'],
+    ['a value that throws under the key with Error appended', new Broken(), '"keyError":"PANIC=fake String panic"'],
+    [
+      'a circular value under the key with Error appended',
+      circular,
+      '"keyError":"PANIC=Converting circular structure to JSON"',
+    ],
+    ['a Redacted value masked', new Redacted({ a: 1 }), '"key":"--- REDACTED ---"'],
   ]
   for (const [what, key, text] of table) {
     it(`writes ${what}`, () => {
@@ -261,7 +285,7 @@ describe('json format', () => {
   })
 })
 
-describe('levels', () => {
+describe('log levels', () => {
   it('are written up to the verbosity, and cost nothing above it', () => {
     const { log, tape } = create({ verbosity: 2 })
     const costly = (): never => assert.fail('worked out')
@@ -272,7 +296,7 @@ describe('levels', () => {
     assert.doesNotMatch(tape.text, /three/)
   })
 
-  it('add up, and errors are always written', () => {
+  it('add up when loggers are nested, and errors are always written', () => {
     const { log, tape } = create({ verbosity: 4, format: 'json' })
     const detail = log.logger.v(2)!
     assert.equal(detail.v(3), undefined)
@@ -306,7 +330,7 @@ describe('levels', () => {
     ['*=3', '', 3],
   ]
   for (const [vmodule, name, level] of rules) {
-    it(`are ${level} for logger "${name}" with --vmodule ${vmodule}`, () => {
+    it(`are up to ${level} for logger "${name}" with --vmodule ${vmodule}`, () => {
       const { log } = create({ vmodule: parseVmodule(vmodule) })
       const logger = name === '' ? log.logger : log.logger.withName(name)
       for (let tested = 1; tested < 10; tested++)
@@ -314,7 +338,7 @@ describe('levels', () => {
     })
   }
 
-  it('by name can only raise the verbosity', () => {
+  it('of --vmodule can only raise the verbosity', () => {
     const { log } = create({ verbosity: 5, vmodule: parseVmodule('quiet=1') })
     assert.notEqual(log.logger.withName('quiet').v(5), undefined)
   })
@@ -342,12 +366,12 @@ describe('parseVmodule()', () => {
     ],
   ]
   for (const [text, message] of faults) {
-    it(`refuses ${text}`, () => assert.throws(() => parseVmodule(text), { message }))
+    it(`rejects ${text}`, () => assert.throws(() => parseVmodule(text), { message }))
   }
 })
 
 describe('values of a logger', () => {
-  it('precede those of the line in order, and are replaced by a repeated key', () => {
+  it('precede those of the line in order, and the last of a repeated key wins', () => {
     const text = written(({ logger }) => {
       const first = logger.withValues({ a: 1, b: 2 })
       first.withValues({ a: 3, c: 4 }).info('m', { b: 5, d: 6 })
@@ -357,8 +381,8 @@ describe('values of a logger', () => {
   })
 })
 
-describe('a secret', () => {
-  it('is masked unless it is requested', () => {
+describe('Redacted value in the log', () => {
+  it('is masked unless it is requested explicitly', () => {
     const secret = new Redacted('s3cret')
     assert.equal(secret.reveal(), 's3cret')
     assert.equal(`${String(secret)} ${JSON.stringify({ secret })}`, '--- REDACTED --- {"secret":"--- REDACTED ---"}')
@@ -367,8 +391,8 @@ describe('a secret', () => {
   })
 })
 
-describe('writing', () => {
-  it('combines the lines of one turn into one write', async () => {
+describe('log output', () => {
+  it('combines the lines of one event loop turn into one write', async () => {
     const { log, tape } = create()
     for (let line = 0; line < 100; line++) log.logger.info('line')
     assert.equal(tape.writes, 0)
@@ -383,7 +407,7 @@ describe('writing', () => {
     assert.equal(tape.writes, 1)
   })
 
-  it('writes errors to the error stream if there is one', async () => {
+  it('contains errors in the error stream if there is one', async () => {
     const errorStream = createTape()
     const { log, tape } = create({ errorStream })
     log.logger.info('fine')
@@ -394,7 +418,7 @@ describe('writing', () => {
     assert.equal(tape.writes + errorStream.writes, 2)
   })
 
-  it('is finished for flush() when the stream has drained', async () => {
+  it('is complete when flush() resolves', async () => {
     const pending: (() => void)[] = []
     const { log } = create({ stream: { write: (_text, done) => pending.push(done) } })
     log.logger.info('a')

@@ -6,7 +6,7 @@ import * as fc from 'fast-check'
 import { createRegistry, DEFAULT_BUCKETS, exponentialBuckets, linearBuckets } from './metrics.ts'
 import { formatFloat } from './text.ts'
 
-describe('numbers in the exposition', () => {
+describe('numbers in Prometheus text format', () => {
   const table: readonly [number, string][] = [
     [0, '0'],
     [-0, '-0'],
@@ -30,14 +30,14 @@ describe('numbers in the exposition', () => {
   ]
   for (const [value, text] of table) it(`writes ${text}`, () => assert.equal(formatFloat(value), text))
 
-  it('read back as themselves', () => {
+  it('are parsed back to the same values', () => {
     fc.assert(
       fc.property(fc.double({ noDefaultInfinity: true }), (value) => assert.equal(Number(formatFloat(value)), value)),
     )
   })
 })
 
-describe('counter', () => {
+describe('metrics counter', () => {
   it('starts at 0 and counts increments', () => {
     const registry = createRegistry()
     const requests = registry.counter({ name: 'requests_total', help: 'Requests.' }).labels()
@@ -51,7 +51,7 @@ describe('counter', () => {
     assert.match(registry.render(), /^requests_total 3\.5$/m)
   })
 
-  it('refuses to shrink', () => {
+  it('throws for a negative increment', () => {
     const counter = createRegistry().counter({ name: 'requests_total', help: 'Requests.' }).labels()
     assert.throws(() => counter.inc(-1), /"requests_total" cannot grow by "-1"/)
     assert.throws(() => counter.inc(NaN), RangeError)
@@ -59,7 +59,7 @@ describe('counter', () => {
   })
 })
 
-describe('gauge', () => {
+describe('metrics gauge', () => {
   it('goes up and down', () => {
     const gauge = createRegistry().gauge({ name: 'depth', help: 'Depth.' }).labels()
     gauge.set(10)
@@ -69,7 +69,7 @@ describe('gauge', () => {
   })
 })
 
-describe('labels', () => {
+describe('metrics labels', () => {
   it('are ordered by name, and series by value, whatever the order of declaration and use', () => {
     const registry = createRegistry()
     const family = registry.counter({ name: 'x_total', help: 'X.', labels: ['verb', 'code'] })
@@ -100,7 +100,7 @@ describe('labels', () => {
     )
   })
 
-  it('are escaped, as is the help', () => {
+  it('are escaped, like the help text', () => {
     const registry = createRegistry()
     registry
       .gauge({ name: 'x', help: 'Back\\slash\nand "quotes".', labels: ['path'] })
@@ -112,7 +112,7 @@ describe('labels', () => {
     )
   })
 
-  it('disappear when removed, and a family without series is not written', () => {
+  it('disappear when their series is removed, and a family without series is not written', () => {
     const registry = createRegistry()
     const family = registry.gauge({ name: 'x', help: 'X.', labels: ['node'] })
     assert.equal(registry.render(), '')
@@ -130,7 +130,7 @@ describe('labels', () => {
     assert.throws(() => family.labels(...(['only one'] as unknown as ['a', 'b'])), /takes 2 label values, not 1/)
   })
 
-  it('escape hostile values', () => {
+  it('escape quotes, backslashes and line breaks in values', () => {
     const registry = createRegistry()
     const family = registry.counter({ name: 'x_total', help: 'X.', labels: ['agent'] })
     family.labels('__proto__').inc()
@@ -140,7 +140,7 @@ describe('labels', () => {
   })
 })
 
-describe('histogram', () => {
+describe('metrics histogram', () => {
   it('counts each observation in every bucket that contains it', () => {
     const registry = createRegistry()
     const family = registry.histogram({
@@ -168,7 +168,7 @@ describe('histogram', () => {
     assert.equal(took.sum, 3.65)
   })
 
-  it('has no braces but those of le without labels, and the default buckets', () => {
+  it('has default buckets, and only the label le without other labels', () => {
     const registry = createRegistry()
     registry.histogram({ name: 'took_seconds', help: 'Took.' }).labels().observe(7)
     const text = registry.render()
@@ -177,21 +177,21 @@ describe('histogram', () => {
     assert.match(text, /^took_seconds_sum 7\ntook_seconds_count 1$/m)
   })
 
-  it('counts NaN above all bounds', () => {
+  it('counts NaN only in the bucket +Inf', () => {
     const registry = createRegistry()
     const took = registry.histogram({ name: 'took_seconds', help: 'Took.', buckets: [1] }).labels()
     took.observe(NaN)
     assert.match(registry.render(), /le="1"\} 0\ntook_seconds_bucket\{le="\+Inf"\} 1\ntook_seconds_sum NaN\n/)
   })
 
-  it('refuses buckets that do not ascend', () => {
+  it('rejects buckets that are not ascending', () => {
     assert.throws(
       () => createRegistry().histogram({ name: 'x', help: 'X.', buckets: [1, 1] }),
       /must ascend, got "1, 1"/,
     )
   })
 
-  it('agrees with a naive count', () => {
+  it('agrees with a simple count', () => {
     const bounds = fc.uniqueArray(fc.double({ noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 8 })
     const values = fc.array(fc.double({ noNaN: true, noDefaultInfinity: true }), { maxLength: 30 })
     fc.assert(
@@ -210,7 +210,7 @@ describe('histogram', () => {
   })
 })
 
-describe('buckets', () => {
+describe('metrics bucket functions', () => {
   it('have the same rounding as upstream', () => {
     assert.deepEqual(exponentialBuckets(10e-7, 10, 4).map(formatFloat), [
       '1e-06',
@@ -222,8 +222,8 @@ describe('buckets', () => {
   })
 })
 
-describe('registry', () => {
-  it('writes the stability and deprecation of a metric', () => {
+describe('metrics registry', () => {
+  it('writes the stability and deprecation of a metric into its help text', () => {
     const registry = createRegistry()
     registry.gauge({ name: 'a', help: 'A.', stability: 'STABLE' })
     registry.gauge({ name: 'b', help: 'B.', stability: 'ALPHA', deprecatedSince: '1.35.0' })
@@ -231,7 +231,7 @@ describe('registry', () => {
     assert.match(registry.render(), /^# HELP b \[ALPHA\] \(Deprecated since 1\.35\.0\) B\.$/m)
   })
 
-  it('writes families in order of name, one chunk each', () => {
+  it('writes families in order of name, in one chunk each', () => {
     const registry = createRegistry()
     for (const name of ['c', 'a', 'b']) registry.gauge({ name, help: name })
     const chunks = [...registry.chunks()]
@@ -242,7 +242,7 @@ describe('registry', () => {
     assert.equal(chunks.join(''), registry.render())
   })
 
-  it('refuses a name twice, a bad name and a bad label', () => {
+  it('rejects a repeated name, an invalid name and an invalid label', () => {
     const registry = createRegistry()
     registry.counter({ name: 'x_total', help: 'X.' })
     assert.throws(() => registry.gauge({ name: 'x_total', help: 'X.' }), /"x_total" is declared twice/)
@@ -277,7 +277,7 @@ describe('registry', () => {
     assert.equal(registry.render(), '')
   })
 
-  it('refuses a callback that emits one series twice', () => {
+  it('rejects a callback that emits one series twice', () => {
     const registry = createRegistry()
     const collect = (emit: (value: number) => void): void => {
       emit(1)
@@ -288,7 +288,7 @@ describe('registry', () => {
   })
 })
 
-describe('reset', () => {
+describe('metrics reset', () => {
   it('resets counts, and existing handles continue to count', () => {
     const registry = createRegistry()
     const requests = registry.counter({ name: 'requests_total', help: 'Requests.', labels: ['code'] }).labels('200')
@@ -306,7 +306,7 @@ describe('reset', () => {
   })
 })
 
-describe('rules of a registry', () => {
+describe('metrics rules', () => {
   it('omit hidden families, whose handles have no effect', () => {
     const registry = createRegistry({ isHidden: ({ name }) => name === 'old' })
     registry.counter({ name: 'old', help: 'Old.' }).labels().inc()

@@ -42,7 +42,7 @@ function samples(text: string): Record<string, string> {
 }
 
 describe('process metrics', () => {
-  it('have the names, types and helps every Prometheus client uses', () => {
+  it('have the names, types and help texts of every Prometheus client', () => {
     const registry = createRegistry()
     registerProcessMetrics(registry, source)
     const text = registry.render()
@@ -75,7 +75,7 @@ describe('process metrics', () => {
     )
   })
 
-  it('of this process are plausible', () => {
+  it('of this process have plausible values', () => {
     const registry = createRegistry()
     registerProcessMetrics(registry, readProcess(realClock))
     const seen = samples(registry.render())

@@ -10,8 +10,8 @@ const TABLE = {
   old_requests: `gauge BETA/1.34.0 [verb] Use requests_total.`,
 } as const
 
-describe('parseFamily', () => {
-  it('reads type, stability, labels and help', () => {
+describe('parseFamily() of a metrics table', () => {
+  it('reads type, stability, labels and help text', () => {
     const expected = {
       type: 'counter',
       stability: 'STABLE',
@@ -21,7 +21,7 @@ describe('parseFamily', () => {
     assert.deepEqual(parseFamily(TABLE.requests_total), expected)
   })
 
-  it('reads the buckets of a histogram and keeps brackets of the help', () => {
+  it('reads the buckets of a histogram and keeps brackets of the help text', () => {
     const help = 'How long "[verb] x" took.'
     assert.deepEqual(parseFamily(TABLE.request_seconds), {
       type: 'histogram',
@@ -36,12 +36,12 @@ describe('parseFamily', () => {
     assert.equal(parseFamily(TABLE.old_requests).deprecatedSince, '1.34.0')
   })
 
-  it('throws on an invalid row', () => {
+  it('throws for an invalid row', () => {
     assert.throws(() => parseFamily('counter' as FamilyRow), /does not describe a metric family/)
   })
 })
 
-describe('createMeters', () => {
+describe('createMeters() of a metrics table', () => {
   it('accepts exactly the labels of the row', () => {
     const meters = createMeters(createRegistry(), TABLE, { short: [1, 2] })
     meters.family('requests_total').labels('get', '200').inc()
@@ -54,7 +54,7 @@ describe('createMeters', () => {
     assert.equal(meters.family('requests_total').labels('get', '200').observe, undefined)
   })
 
-  it('accepts only buckets that exist', () => {
+  it('accepts only named buckets that exist', () => {
     // @ts-expect-error: there are no bounds named "short"
     const meters = createMeters(createRegistry(), TABLE, { long: [1, 2] })
     assert.throws(() => meters.family('missing' as 'request_seconds'))

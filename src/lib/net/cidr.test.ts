@@ -101,7 +101,7 @@ describe('IP addresses', () => {
 })
 
 describe('CIDR blocks', () => {
-  it('have a base address, and record if they were written with it', () => {
+  it('have a base address, and record whether they were written with it', () => {
     assert.equal(formatCidr(cidr('10.1.2.3/16')), '10.1.0.0/16')
     assert.notEqual(cidr('10.1.2.3/16').address, cidr('10.1.2.3/16').base)
     assert.equal(formatCidr(cidr('2001:db8::5/64')), '2001:db8::/64')
@@ -145,7 +145,7 @@ describe('CIDR blocks', () => {
 })
 
 describe('IP address allocator', () => {
-  it('splits a block as KEP-3070 says', () => {
+  it('splits a range into bands as in KEP-3070', () => {
     const cases: readonly (readonly [string, bigint, bigint])[] = [
       ['10.0.0.0/16', 257n, 65535n],
       ['10.0.0.0/20', 257n, 4095n],

@@ -6,14 +6,14 @@ import * as fc from 'fast-check'
 
 import { parseDotted } from './ipv4.ts'
 
-describe('parseDotted', () => {
-  it('reads addresses as numbers', () => {
+describe('parseDotted() of an IPv4 address', () => {
+  it('returns the address as a number', () => {
     assert.equal(parseDotted('0.0.0.0', false), 0)
     assert.equal(parseDotted('10.1.2.3', false), 0x0a010203)
     assert.equal(parseDotted('255.255.255.255', false), 0xffffffff)
   })
 
-  it('accepts leading zeros only when it is sloppy', () => {
+  it('accepts leading zeros only with the option sloppy', () => {
     assert.equal(parseDotted('010.01.002.0003', true), 0x0a010203)
     assert.equal(parseDotted('010.1.2.3', false), undefined)
   })

@@ -38,7 +38,7 @@ describe('joined sockets', () => {
     await over
   })
 
-  it('deliver all data before the end to a slow peer', async () => {
+  it('deliver all data to a slow peer before they end', async () => {
     const { left, right, over } = join()
     left.end(Buffer.alloc(3_000_000, 'x'))
     right.end()

@@ -15,7 +15,7 @@ async function serverOf(word: string): Promise<{ server: Server; port: number }>
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-test('inOrder() sorts available servers first, then by connections', () => {
+test('the TCP balancer prefers available servers, then those with few connections', () => {
   const target = (name: string, isUp: boolean, connections: number) => ({ name, isUp, connections })
   const targets = [target('busy', true, 3), target('down', false, 0), target('idle', true, 1)]
   assert.deepEqual(
@@ -24,7 +24,7 @@ test('inOrder() sorts available servers first, then by connections', () => {
   )
 })
 
-test('startBalancer() uses the next server when one fails, and the first one when it returns', async () => {
+test('the TCP balancer uses the next server when one fails, and the first one when it recovers', async () => {
   await using closing = new AsyncDisposableStack()
   const [one, other] = [await serverOf('one'), await serverOf('other')]
   closing.defer(() => void other.server.close())
@@ -43,7 +43,7 @@ test('startBalancer() uses the next server when one fails, and the first one whe
   assert.equal(await ask(), 'other')
 })
 
-test('startBalancer() ends connections when no server is available', async () => {
+test('the TCP balancer closes connections when no server is available', async () => {
   await using closing = new AsyncDisposableStack()
   const gone = await serverOf('')
   gone.server.close()
@@ -71,7 +71,7 @@ function servers(...names: string[]) {
   }
 }
 
-test('startBalancer() ends only connections to a silent server, within two seconds', async () => {
+test('the TCP balancer closes connections to a silent server within two seconds, and no others', async () => {
   await using closing = new AsyncDisposableStack()
   const { silent, list, dial } = servers('one', 'other')
   const clock = createVirtualClock()
@@ -91,7 +91,7 @@ test('startBalancer() ends only connections to a silent server, within two secon
   assert.equal(String((await once(again, 'data'))[0]), 'one', 'it has fewer connections, and is there again')
 })
 
-test('startBalancer() tries the next server while one does not answer', async () => {
+test('the TCP balancer tries the next server while one does not answer', async () => {
   await using closing = new AsyncDisposableStack()
   const { silent, list, dial, next } = servers('one', 'other')
   const clock = createVirtualClock()
@@ -106,7 +106,7 @@ test('startBalancer() tries the next server while one does not answer', async ()
   assert.equal(String((await data)[0]), 'other')
 })
 
-test('startBalancer() marks no server as silent after it was suspended itself', async () => {
+test('the TCP balancer marks no server as silent after its own process was suspended', async () => {
   await using closing = new AsyncDisposableStack()
   const { silent, list, dial } = servers('one')
   const clock = createVirtualClock()

@@ -9,7 +9,7 @@ const FILE = '/opt/node 26/bin/node'
 const mapping = (range: string, access: string, path: string, anonymousKb: number): string =>
   `${range} ${access} 00001000 fe:00 4711                       ${path}\nSize:               8192 kB\nRss:                1024 kB\nAnonymous:          ${anonymousKb} kB\nVmFlags: rd ex mr mw me\n`
 
-describe('mappings that can be replaced', () => {
+describe('memory mappings that can be unmapped', () => {
   it('are unmodified and read-only', () => {
     const smaps = [
       mapping('00400000-00c00000', 'r--p', FILE, 0),
@@ -25,7 +25,7 @@ describe('mappings that can be replaced', () => {
     ])
   })
 
-  it('are empty without /proc', () => {
+  it('are none without /proc', () => {
     assert.deepEqual(unchangedMappings('', FILE), [])
   })
 })

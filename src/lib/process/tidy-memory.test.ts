@@ -37,8 +37,8 @@ function createWorld(t: TestContext): World {
   return world
 }
 
-describe('an idle process', () => {
-  it('collects garbage once after a burst and returns memory, but not while it is busy', async (t) => {
+describe('memory of an idle process', () => {
+  it('is collected and returned once after a burst, but not while the process is busy', async (t) => {
     const world = createWorld(t)
     world.busy = 0.5
     await world.look(3)
@@ -56,7 +56,7 @@ describe('an idle process', () => {
     assert.equal(world.done, 'cgcg')
   })
 
-  it('collects once more after some minutes, and then no more', async (t) => {
+  it('is collected once more after some minutes, and then no more', async (t) => {
     const world = createWorld(t)
     await world.look(9)
     assert.equal(world.done, 'cg')
@@ -66,7 +66,7 @@ describe('an idle process', () => {
     assert.equal(world.done, 'cgcgcg')
   })
 
-  it('starts over if it becomes busy before it returns memory', async (t) => {
+  it('is kept if the process becomes busy before the return', async (t) => {
     const world = createWorld(t)
     await world.look(1)
     world.busy = 0.5
@@ -76,7 +76,7 @@ describe('an idle process', () => {
     assert.equal(world.done, 'ccg')
   })
 
-  it('does not collect a large heap, which would block for long', async (t) => {
+  it('is not collected if the heap is large, which would block for long', async (t) => {
     const world = createWorld(t)
     world.heapMb = 200
     await world.look(3)

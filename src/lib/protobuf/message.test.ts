@@ -35,19 +35,19 @@ const Tree: Message<Tree> = defineMessage({ name: [1, 'string'], children: [2, (
 const hex = (bytes: Buffer): string => bytes.toString('hex')
 const fromHex = (text: string): Buffer => Buffer.from(text, 'hex')
 
-describe('message codec', () => {
+describe('protobuf message codec', () => {
   const vectors: [string, Parameters<typeof Everything.encode>[0], string][] = [
     ['an empty message', {}, ''],
-    ['zeros as nothing', { text: '', number: 0, flag: false, data: Buffer.alloc(0), packed: [], ratio: 0 }, ''],
-    ['a number', { number: 150 }, '089601'],
-    ['a text', { text: 'testing' }, '120774657374696e67'],
+    ['zeros as absent fields', { text: '', number: 0, flag: false, data: Buffer.alloc(0), packed: [], ratio: 0 }, ''],
+    ['a number field', { number: 150 }, '089601'],
+    ['a string field', { text: 'testing' }, '120774657374696e67'],
     ['fields in order of their numbers', { text: 'a', number: 1 }, '0801120161'],
-    ['a message', { inner: { a: 150 } }, '1a03089601'],
+    ['a nested message', { inner: { a: 150 } }, '1a03089601'],
     ['an empty message', { inner: {} }, '1a00'],
     ['packed numbers', { packed: [3, 270, 86_942] }, '2206038e029ea705'],
     ['unpacked numbers', { unpacked: [1, -1] }, '28022801'],
-    ['strings, including empty ones', { words: ['a', '', 'b'] }, '3201613200320162'],
-    ['messages', { inners: [{ a: 1 }, {}] }, '3a0208013a00'],
+    ['repeated strings, including empty ones', { words: ['a', '', 'b'] }, '3201613200320162'],
+    ['repeated messages', { inners: [{ a: 1 }, {}] }, '3a0208013a00'],
     ['a map', { labels: new Map([['k', 'v']]) }, '42060a016b120176'],
     ['a map with empty keys and values', { labels: new Map([['', '']]) }, '42040a001200'],
     ['an optional zero', { maybe: 0 }, '5000'],
@@ -63,7 +63,7 @@ describe('message codec', () => {
     })
   }
 
-  it('fills absent fields with their zeros, freshly each time', () => {
+  it('fills absent fields with new zero values each time', () => {
     const empty = Buffer.alloc(0)
     assert.deepEqual(Everything.decode(empty), {
       text: '',
@@ -88,7 +88,7 @@ describe('message codec', () => {
     assert.equal(Everything.decode(Buffer.alloc(0)).labels.size, 0)
   })
 
-  it('reads numbers packed or not, merges messages, takes the last of repeated scalars and map keys', () => {
+  it('accepts packed and unpacked numbers, merges messages, and takes the last of repeated scalars and map keys', () => {
     assert.deepEqual(Everything.decode(fromHex('20032206038e029ea705')).packed, [3, 3, 270, 86_942])
     assert.deepEqual(Everything.decode(fromHex('2a020201')).unpacked, [1, -1])
     const Pair = defineMessage({ a: [1, 'int32'], b: [2, 'int32'] })
@@ -103,12 +103,12 @@ describe('message codec', () => {
     assert.equal(Inner.decode(fromHex('1a0161080a0a0141a00605')).a, 10)
   })
 
-  it('treats a hostile map key as any other', () => {
+  it('treats __proto__ like other map keys', () => {
     const labels = new Map([['__proto__', 'x']])
     assert.deepEqual(Everything.decode(Everything.encode({ labels })).labels, labels)
   })
 
-  it('supports recursive messages up to a depth', () => {
+  it('supports recursive messages up to a maximum depth', () => {
     const tree = { name: 'a', children: [{ name: 'b', children: [{ name: 'c', children: [] }] }] }
     assert.deepEqual(Tree.decode(Tree.encode(tree)), tree)
     let deep: Tree = { name: '', children: [] }
@@ -118,17 +118,17 @@ describe('message codec', () => {
     assert.throws(() => Tree.decode(Tree.encode(deep)), /nested deeper/)
   })
 
-  it('works again after a value that did not fit', () => {
+  it('works again after a value that it rejected', () => {
     assert.throws(() => Everything.encode({ text: 'left behind', packed: [1.5] }), ProtobufError)
     assert.equal(hex(Everything.encode({ number: 150 })), '089601')
   })
 
-  it('rejects invalid tables', () => {
+  it('rejects invalid message tables', () => {
     assert.throws(() => defineMessage({ a: [1, 'int32'], b: [1, 'int32'] }), /same number/)
     assert.throws(() => defineMessage({ a: [0, 'int32'] }), /number 0/)
   })
 
-  it('round-trips any value', () => {
+  it('round-trips any message', () => {
     const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
     const narrow = (value: bigint): number | bigint => (Number.isSafeInteger(Number(value)) ? Number(value) : value)
     const text = fc.string({ unit: 'grapheme' })

@@ -13,7 +13,7 @@ const write = (task: (writer: WireWriter) => void): string => {
 }
 const reader = (hex: string): WireReader => new WireReader(Buffer.from(hex, 'hex'))
 
-describe('wire format', () => {
+describe('protobuf wire format', () => {
   // Computed by hand from the encoding guide.
   const numbers: [keyof WireReader & keyof WireWriter, Int64 | boolean, string][] = [
     ['uint32', 0, '00'],
@@ -60,7 +60,7 @@ describe('wire format', () => {
     })
   }
 
-  it('is written backwards', () => {
+  it('writes fields from last to first', () => {
     const hex = write((w) => {
       w.uint32(150)
       w.tag(1, 0)
@@ -99,7 +99,7 @@ describe('wire format', () => {
     )
   })
 
-  it('refuses values that do not fit', () => {
+  it('rejects values out of range', () => {
     const w = new WireWriter()
     const wrong: (() => void)[] = [
       () => w.uint32(-1),
@@ -119,25 +119,25 @@ describe('wire format', () => {
   })
 
   const refused: [string, string, (r: WireReader) => unknown][] = [
-    ['an unfinished number', '8080', (r) => r.uint32()],
-    ['a number of 11 bytes', `${'80'.repeat(10)}01`, (r) => r.uint64()],
-    ['a number of more than 64 bits', `${'ff'.repeat(9)}02`, (r) => r.uint64()],
+    ['a truncated varint', '8080', (r) => r.uint32()],
+    ['a varint of 11 bytes', `${'80'.repeat(10)}01`, (r) => r.uint64()],
+    ['a varint of more than 64 bits', `${'ff'.repeat(9)}02`, (r) => r.uint64()],
     ['field number 0', '00', (r) => r.tag()],
     ['a string longer than the remaining bytes', '0561', (r) => r.string()],
-    ['bytes of almost 4 GiB', 'ffffffff0f00', (r) => r.view()],
-    ['a message longer than the rest', '0500', (r) => r.enter()],
-    ['half a fixed number', '000000', (r) => r.fixed32()],
-    ['an end without a group', '', (r) => r.skip(12)],
+    ['a length of almost 4 GiB', 'ffffffff0f00', (r) => r.view()],
+    ['a message longer than the remaining bytes', '0500', (r) => r.enter()],
+    ['a truncated fixed-size number', '000000', (r) => r.fixed32()],
+    ['an end of a group without a start', '', (r) => r.skip(12)],
     ['an unknown wire type', '', (r) => r.skip(15)],
-    ['a group that ends as another', '14', (r) => r.skip(11)],
-    ['a group without end', '', (r) => r.skip(11)],
+    ['a group that ends with another field number', '14', (r) => r.skip(11)],
+    ['a group without an end', '', (r) => r.skip(11)],
     ['deeply nested groups', '0b'.repeat(5000), (r) => r.skip(11)],
   ]
   for (const [what, hex, read] of refused) {
-    it(`refuses ${what}`, () => assert.throws(() => read(reader(hex)), ProtobufError))
+    it(`rejects ${what}`, () => assert.throws(() => read(reader(hex)), ProtobufError))
   }
 
-  it('keeps nested reads inside their message', () => {
+  it('keeps reads of a nested message inside its bytes', () => {
     const r = reader('020801ff01')
     const outer = r.enter()
     assert.equal(r.tag(), 8)

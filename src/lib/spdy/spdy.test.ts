@@ -14,7 +14,7 @@ import { SpdyError, SpdyStream } from './stream.ts'
 
 const clock = createVirtualClock()
 
-describe('spdy header blocks', () => {
+describe('SPDY header blocks', () => {
   it('use the dictionary with the checksum of the protocol', () => {
     // A compressor that is given a dictionary writes its checksum behind two bytes.
     assert.equal(deflateSync('', { dictionary: HEADER_DICTIONARY }).readUInt32BE(2), DICTIONARY_ID)
@@ -35,7 +35,7 @@ describe('spdy header blocks', () => {
     )
   })
 
-  it('are read when the peer compresses them with the earlier ones', async () => {
+  it('are decoded if the peer compresses them together with earlier ones', async () => {
     const packer = createDeflate({ dictionary: HEADER_DICTIONARY, flush: constants.Z_SYNC_FLUSH })
     const pack = async (plain: Buffer): Promise<Buffer> => {
       const pieces: Buffer[] = []
@@ -54,7 +54,7 @@ describe('spdy header blocks', () => {
     assert.equal((await reader.read(second)).get('streamtype'), 'error')
   })
 
-  it('are refused if they are invalid, too many or too large unpacked', async () => {
+  it('are rejected if they are invalid, too many or too large unpacked', async () => {
     const read = (block: Buffer): Promise<unknown> => new HeaderReader().read(block)
     const packed = (plain: Buffer): Buffer => deflateSync(plain, { dictionary: HEADER_DICTIONARY })
     await assert.rejects(read(Buffer.from('no zlib at all')), /Broken header block/)
@@ -64,7 +64,7 @@ describe('spdy header blocks', () => {
   })
 })
 
-describe('spdy frames', () => {
+describe('SPDY frames', () => {
   it('are parsed for any split of their bytes', () => {
     const frames = Buffer.concat([
       controlFrame(PING, 0, words(7)),
@@ -85,7 +85,7 @@ describe('spdy frames', () => {
     )
   })
 
-  it('of another version, and control frames that are too large, are rejected', () => {
+  it('are rejected if they have another version or are too large', () => {
     assert.throws(() => new FrameParser().push(Buffer.from('GET / HTTP/1.1\r\n\r\n', 'latin1').fill(0xff, 0, 1)))
     const huge = controlFrame(SYN_STREAM, 0, words(1))
     huge.writeUInt32BE(1 << 23, 4)
@@ -115,8 +115,8 @@ async function textOf(stream: SpdyStream): Promise<string> {
   return Buffer.concat(pieces).toString()
 }
 
-describe('spdy connection', () => {
-  it('carries a stream in both directions, which end independently', async () => {
+describe('SPDY connection', () => {
+  it('transfers data in both directions of a stream, which end independently', async () => {
     const { client, accepted } = pair()
     const near = await client.open(TYPE)
     const far = await accepted
@@ -129,7 +129,7 @@ describe('spdy connection', () => {
     assert.equal(await textOf(near), 'answer')
   })
 
-  it('carries many complete streams concurrently', async () => {
+  it('transfers many complete streams concurrently', async () => {
     const [one, other] = duplexPair()
     const echo = new SpdyConnection(other, {
       clock,
@@ -181,7 +181,7 @@ describe('spdy connection', () => {
     assert.ok((await client.open(TYPE)) !== undefined)
   })
 
-  it('ends streams cleanly after GOAWAY, and with an error without it', async () => {
+  it('ends streams without an error after GOAWAY, and with an error otherwise', async () => {
     const polite = pair()
     const near = await polite.client.open(TYPE)
     polite.server.close()
@@ -254,7 +254,7 @@ describe('spdy connection', () => {
     assert.deepEqual([taken, refused], [4096, 4])
   })
 
-  it('stops reading when many small frames wait', async () => {
+  it('stops reading if many small frames are queued', async () => {
     const stream = new SpdyStream(1, TYPE, { send: () => Promise.resolve(), reset: () => undefined })
     let came = 0
     void (async () => {
@@ -281,7 +281,7 @@ describe('spdy connection', () => {
     assert.equal(own.pending, 0)
   })
 
-  it('closes the connection of a peer that does not speak SPDY', async () => {
+  it('closes if the peer does not speak SPDY', async () => {
     const [one, other] = duplexPair()
     const client = new SpdyConnection(one, { clock, role: 'client' })
     other.write(Buffer.from([0x80, 0x09, 0, 1, 0, 0, 0, 0]))

@@ -11,7 +11,7 @@ import { createTracer, type Tracer } from './tracer.ts'
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const SPAN = 'b7ad6b7169203331'
 
-describe('the context of a trace', () => {
+describe('header traceparent', () => {
   const valid = `00-${TRACE}-${SPAN}`
   const table: readonly (readonly [header: string | undefined, isSampled: boolean | undefined])[] = [
     [`${valid}-01`, true],
@@ -29,7 +29,7 @@ describe('the context of a trace', () => {
     [undefined, undefined],
   ]
   for (const [traceparent, isSampled] of table) {
-    it(`${traceparent ?? 'without header'} is ${isSampled === undefined ? 'none' : isSampled ? 'kept' : 'not kept'}`, () => {
+    it(`has the sampling decision ${isSampled} in ${JSON.stringify(traceparent)}`, () => {
       assert.equal(readTraceContext({ traceparent })?.isSampled, isSampled)
     })
   }
@@ -60,7 +60,7 @@ describe('a tracer', () => {
     }
   })
 
-  it('follows the decision of the parent, and always propagates the context', () => {
+  it('follows the sampling decision of the parent, and always propagates the context', () => {
     const { tracer, taken } = tracerFor(1_000_000)
     const remote = readTraceContext({ traceparent: `00-${TRACE}-${SPAN}-00`, baggage: 'a=b' })
     const span = tracer.begin('x', {}, { remote, isStranger: false })
@@ -70,7 +70,7 @@ describe('a tracer', () => {
     assert.deepEqual(span.headers(), { traceparent: `00-${TRACE}-${span.context.spanId}-00`, baggage: 'a=b' })
   })
 
-  it('exports a span once', () => {
+  it('exports each span once', () => {
     const { tracer, taken } = tracerFor(1_000_000)
     const span = tracer.begin('x', {}, ours)
     span.end()
@@ -80,7 +80,7 @@ describe('a tracer', () => {
 })
 
 describe('the active span', () => {
-  it('is the parent of operations within it until it ends', async () => {
+  it('is the parent of operations inside it until it ends', async () => {
     const { tracer, taken } = tracerFor(1_000_000)
     assert.equal(activeSpan(), undefined)
     const scope = { span: tracer.begin('whole', {}, { remote: undefined, isStranger: false }) as Span | undefined }
@@ -107,7 +107,7 @@ describe('the active span', () => {
     )
   })
 
-  it('that is absent computes no attributes', async () => {
+  it('computes no attributes if it is absent', async () => {
     const attributes = (): never => assert.fail('asked for')
     assert.equal(await withinSpan('part', attributes, async () => 1), 1)
   })

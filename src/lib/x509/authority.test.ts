@@ -46,8 +46,8 @@ const put = (name: string, text: string): string => {
   return name
 }
 
-describe('authority', () => {
-  it('issues complete certificates', () => {
+describe('certificate authority', () => {
+  it('issues certificates with all required extensions', () => {
     const { clock, random } = fake()
     const authority = createAuthority({ commonName: 'kubernetes-ca', pathLength: 0 }, { clock, random })
     assert.equal(authority.certificate.isAuthority, true)
@@ -77,7 +77,7 @@ describe('authority', () => {
     assert.ok(node.checkHost('kubernetes') && node.checkIP('10.96.0.1') && node.checkIP('::1'))
   })
 
-  it('gives certificates their requested lifetime, at most its own', async () => {
+  it('limits the lifetime of certificates to the requested one and its own', async () => {
     const { clock, random } = fake()
     const authority = createAuthority({ commonName: 'ca', validityMs: 2 * DAY_MS }, { clock, random })
     const issue = (validityMs: number): number =>
@@ -90,7 +90,7 @@ describe('authority', () => {
     assert.ok(isExpired(authority.certificate, clock.now()))
   })
 
-  it('is loaded from its files, and refuses a key or certificate of no authority', () => {
+  it('is loaded from files, and rejects a key or certificate of another authority', () => {
     const authority = createAuthority({ commonName: 'ca' }, tools)
     const again = loadAuthority({ certificate: authority.certificatePem, key: authority.keyPem }, tools)
     const { certificate, certificatePem, keyPem } = again.issue({ commonName: 'x', purpose: 'client' })
@@ -145,7 +145,7 @@ describe('authority', () => {
     assert.throws(() => authority.renew(authority.certificate), { code: 'refused' })
   })
 
-  it('respects its path length', () => {
+  it('respects its path length constraint', () => {
     const root = createAuthority({ commonName: 'root', pathLength: 1 }, tools)
     const middle = root.issue({ commonName: 'middle', purpose: 'authority', pathLength: 0 })
     const issuer = loadAuthority({ certificate: middle.certificatePem, key: middle.keyPem }, tools)
@@ -163,7 +163,7 @@ describe('authority', () => {
     )
   })
 
-  it('plans a renewal between 70 and 90 % of the life', () => {
+  it('plans a renewal between 70 and 90 % of the lifetime', () => {
     const { clock, random } = fake()
     const authority = createAuthority({ commonName: 'ca', validityMs: 100 * DAY_MS }, { clock, random })
     const { notBeforeMs, notAfterMs } = authority.certificate
@@ -174,14 +174,14 @@ describe('authority', () => {
   })
 })
 
-describe('trust', () => {
+describe('verifyChain() of certificates', () => {
   const { clock, random } = fake()
   const root = createAuthority({ commonName: 'root' }, { clock, random })
   const nowMs = clock.now()
   const client = root.issue({ commonName: 'client', purpose: 'client' })
   const trust = { roots: [root.certificate], nowMs, usage: 'client auth' as const }
 
-  it('is refused outside the validity, for another usage, another authority or a forged one', () => {
+  it('rejects an expired certificate, another usage, another authority and a forged one', () => {
     assert.equal(verifyChain(client.certificate, trust).length, 2)
     assert.throws(() => verifyChain(client.certificate, { ...trust, nowMs: nowMs - DAY_MS }), { code: 'expired' })
     assert.throws(() => verifyChain(client.certificate, { ...trust, nowMs: nowMs + 400 * DAY_MS }), { code: 'expired' })
@@ -196,7 +196,7 @@ describe('trust', () => {
     assert.throws(() => verifyChain(lie, { ...trust, roots: [sameName.certificate] }), { code: 'signature' })
   })
 
-  it('is not extended by a certificate without CA rights', () => {
+  it('rejects a chain through a certificate without CA rights', () => {
     const key = parsePrivateKey(client.keyPem)
     const plan = { ...client.certificate, subject: nameOf({ commonName: 'victim' }), key: createKey() }
     const forged = signCertificate(plan, { key, certificate: client.certificate }, random)
@@ -206,11 +206,11 @@ describe('trust', () => {
     })
   })
 
-  it('with an unknown critical extension is refused', () => {
+  it('rejects an unknown critical extension', () => {
     assert.throws(() => verifyChain({ ...client.certificate, unknownCritical: ['2.5.29.30'] }, trust), /2\.5\.29\.30/)
   })
 
-  it('is searched for in bounded time for any number of certificates', () => {
+  it('takes bounded time for any number of certificates', () => {
     const looping = Array.from({ length: 40 }, () => {
       const one = createAuthority({ commonName: 'same' }, { clock, random }).certificate
       const { authorityKeyId: _, subjectKeyId: __, ...rest } = one
@@ -220,7 +220,7 @@ describe('trust', () => {
   })
 })
 
-describe('openssl', { skip }, () => {
+describe('openssl with our certificates', { skip }, () => {
   it('verifies our chains and prints their content, for every kind of key', async () => {
     const keys = [createKey(), createKey('ecdsa-p384'), createKey('ed25519'), await generateKey('rsa-2048')]
     for (const [index, key] of keys.entries()) {
@@ -243,7 +243,7 @@ describe('openssl', { skip }, () => {
     }
   })
 
-  it('verifies our requests', async () => {
+  it('verifies our certificate requests', async () => {
     for (const key of [createKey(), createKey('ed25519'), await generateKey('rsa-2048')]) {
       const request = createRequest({ commonName: 'me', organizations: ['us'], names: { dns: ['me.example'] } }, key)
       verifyRequest(request)
@@ -253,7 +253,7 @@ describe('openssl', { skip }, () => {
     }
   })
 
-  it('creates requests that we read, verify and sign', () => {
+  it('creates certificate requests that we parse, verify and sign', () => {
     const authority = createAuthority({ commonName: 'ca' }, tools)
     const kinds = ['rsa:2048', 'ec -pkeyopt ec_paramgen_curve:P-256', 'ed25519']
     for (const kind of kinds) {
@@ -282,8 +282,8 @@ describe('openssl', { skip }, () => {
   })
 })
 
-describe("Node's TLS", () => {
-  it('accepts our certificates on both sides', async () => {
+describe('TLS of Node with our certificates', () => {
+  it('accepts them in client and server', async () => {
     const authority = createAuthority({ commonName: 'ca' }, tools)
     const serving = authority.issue({ commonName: 'server', names: { ips: ['127.0.0.1'] }, purpose: 'server' })
     const client = authority.issue({ commonName: 'alice', organizations: ['devs', 'ops'], purpose: 'client' })
@@ -308,8 +308,8 @@ describe("Node's TLS", () => {
   })
 })
 
-describe('reading', () => {
-  it('parses a bundle in order and skips other blocks', () => {
+describe('PEM bundle of certificates', () => {
+  it('is parsed in order without other blocks', () => {
     const a = createAuthority({ commonName: 'a' }, tools)
     const b = createAuthority({ commonName: 'b' }, tools)
     const found = parseBundle(`# comment\n${a.certificatePem}${a.keyPem}\ntext\n${b.certificatePem}`)
@@ -321,7 +321,7 @@ describe('reading', () => {
     assert.throws(() => parseCertificate(''), { code: 'malformed' })
   })
 
-  it('throws only X509Error for any bytes', () => {
+  it('causes only X509Error for any bytes', () => {
     const authority = createAuthority({ commonName: 'ca', organizations: ['o'] }, fake())
     const names = { dns: ['a'], ips: ['::1'] }
     const request = createRequest({ commonName: 'r', names }, createKey())

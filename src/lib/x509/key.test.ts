@@ -13,8 +13,8 @@ import { encodePem, parsePem } from './pem.ts'
 
 const rsa = await generateKey('rsa-2048')
 
-describe('keys', () => {
-  it('are read from PKCS#8, SEC1 and PKCS#1', () => {
+describe('keys in PEM', () => {
+  it('are parsed from PKCS#8, SEC1 and PKCS#1', () => {
     const ec = createKey()
     const forms: [typeof ec, string][] = [
       [ec, keyToPem(ec)],
@@ -33,7 +33,7 @@ describe('keys', () => {
     }
   })
 
-  it('are read from a text with public keys, private keys and certificates mixed', () => {
+  it('are parsed from a text with public keys, private keys and certificates mixed', () => {
     const authority = createAuthority(
       { commonName: 'ca' },
       { clock: createVirtualClock(), random: createSeededRandom(1) },
@@ -48,7 +48,7 @@ describe('keys', () => {
     assert.ok(isSameKey(found[2]!, ec))
   })
 
-  it('are refused with a reason when they cannot be used', () => {
+  it('are rejected with a reason if they cannot be used', () => {
     const encrypted = createKey().export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'x' })
     const old = rsa.export({ format: 'pem', type: 'pkcs1', cipher: 'aes-256-cbc', passphrase: 'x' })
     assert.throws(() => parsePrivateKey(encrypted), /encrypted/)
@@ -58,7 +58,7 @@ describe('keys', () => {
     assert.throws(() => parsePrivateKey(encodePem('PRIVATE KEY', Buffer.from('junk'))), X509Error)
   })
 
-  it('of weak or unusual kinds are refused', async () => {
+  it('are rejected if they are weak or of an unusual type', async () => {
     const { generateKeyPairSync } = await import('node:crypto')
     for (const key of [
       generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey,
@@ -70,8 +70,8 @@ describe('keys', () => {
   })
 })
 
-describe('PEM', () => {
-  it('survives a round trip', () => {
+describe('PEM blocks', () => {
+  it('round-trip', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.lorem(), (bytes, noise) => {
         const block = encodePem('X Y', Buffer.from(bytes))
@@ -92,10 +92,9 @@ describe('PEM', () => {
     ['that is not base64', '-----BEGIN A-----\nAA$A\n-----END A-----'],
     ['with half a character', '-----BEGIN A-----\nAAA\n-----END A-----'],
   ]
-  for (const [what, text] of refused)
-    it(`refuses a block ${what}`, () => assert.throws(() => parsePem(text), X509Error))
+  for (const [what, text] of refused) it(`are rejected ${what}`, () => assert.throws(() => parsePem(text), X509Error))
 
-  it('with many BEGIN lines is refused in linear time', () => {
+  it('with many BEGIN lines are rejected in linear time', () => {
     assert.throws(() => parsePem('-----BEGIN A-----\n'.repeat(200_000)), X509Error)
   })
 })

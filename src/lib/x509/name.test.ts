@@ -9,8 +9,8 @@ import { X509Error } from './error.ts'
 import { encodeAlternativeNames, encodeName, formatName, nameOf, readAlternativeNames, readName } from './name.ts'
 import { splitUsages, usageName } from './usage.ts'
 
-describe('distinguished names', () => {
-  it('survive a round trip', () => {
+describe('distinguished names of certificates', () => {
+  it('round-trip', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.array(fc.string()), (commonName, organizations) => {
         const name = nameOf({ commonName, organizations })
@@ -19,7 +19,7 @@ describe('distinguished names', () => {
     )
   })
 
-  it('are read if several attributes share one RDN, as Go writes organizations', () => {
+  it('are parsed if several attributes share one RDN, as Go writes organizations', () => {
     const attribute = (oid: string, value: string): Buffer => asn1.sequence(asn1.oid(oid), asn1.utf8String(value))
     const der = asn1.sequence(
       asn1.setOf(attribute('2.5.4.10', 'a'), attribute('2.5.4.10', 'b')),
@@ -31,7 +31,7 @@ describe('distinguished names', () => {
     assert.equal(formatName(name), 'CN=user,O=b,O=a')
   })
 
-  it('are shown with their special characters escaped', () => {
+  it('are printed with special characters escaped', () => {
     assert.equal(
       formatName(nameOf({ commonName: 'a,b+c', organizations: ['system:nodes'] })),
       String.raw`CN=a\,b\+c,O=system:nodes`,
@@ -39,7 +39,7 @@ describe('distinguished names', () => {
   })
 })
 
-describe('alternative names', () => {
+describe('alternative names of a certificate', () => {
   it('are returned by type', () => {
     const names = {
       dns: ['kubernetes.default.svc', '*.example.com'],
@@ -53,7 +53,7 @@ describe('alternative names', () => {
     assert.equal(encodeAlternativeNames({}), undefined)
   })
 
-  it('refuse ambiguous values', () => {
+  it('are rejected if they are ambiguous', () => {
     for (const dns of ['', 'a b', 'good.example\0.evil.example', 'bücher.example']) {
       assert.throws(() => encodeAlternativeNames({ dns: [dns] }), X509Error)
     }
@@ -63,7 +63,7 @@ describe('alternative names', () => {
   })
 })
 
-describe('addresses', () => {
+describe('IP addresses in a certificate', () => {
   const forms: [string, string, string][] = [
     ['127.0.0.1', '7f000001', '127.0.0.1'],
     ['::ffff:10.1.2.3', '0a010203', '10.1.2.3'],
@@ -76,20 +76,20 @@ describe('addresses', () => {
     ['1:0:2:3:4:5:6:7', '00010000000200030004000500060007', '1:0:2:3:4:5:6:7'],
   ]
   for (const [text, hex, shown] of forms) {
-    it(`encodes ${text}`, () => {
+    it(`are encoded from ${text}`, () => {
       assert.equal(encodeIp(text).toString('hex'), hex)
       assert.equal(formatIp(Buffer.from(hex, 'hex')), shown)
     })
   }
 
-  it('survive a round trip through their text for any bytes', () => {
+  it('round-trip through their text for any bytes', () => {
     const bytes = fc.oneof(fc.ipV4(), fc.ipV6()).map(encodeIp)
     fc.assert(fc.property(bytes, (ip) => assert.deepEqual(encodeIp(formatIp(ip)), ip)))
     assert.throws(() => formatIp(Buffer.alloc(5)), X509Error)
   })
 })
 
-describe('usages', () => {
+describe('key usages of a certificate', () => {
   it('are split into bits and identifiers, without repetition', () => {
     assert.deepEqual(splitUsages(['client auth', 'signing', 'digital signature', 'key encipherment', 's/mime']), {
       bits: [0, 2],
@@ -100,7 +100,7 @@ describe('usages', () => {
     assert.equal(usageName('1.2.3'), '1.2.3')
   })
 
-  it('that are unknown are named as upstream does', () => {
+  it("are rejected with upstream's message if they are unknown", () => {
     assert.throws(() => splitUsages(['server auth', 'a', '__proto__']), {
       message: 'unrecognized usage values: ["a" "__proto__"]',
     })

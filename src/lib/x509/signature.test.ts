@@ -100,9 +100,9 @@ const namesExtension = (...dns: readonly string[]): Buffer =>
   asn1.sequence(asn1.oid('2.5.29.17'), asn1.octetString(encodeAlternativeNames({ dns }) ?? Buffer.alloc(0)))
 const usageExtension = asn1.sequence(asn1.oid('2.5.29.15'), asn1.octetString(asn1.flagBits([0])))
 
-describe('signatures on certificates', () => {
+describe('certificate signatures', () => {
   for (const method of GOOD) {
-    it(`by ${method.name} are accepted`, () => {
+    it(`with ${method.name} are accepted`, () => {
       const alice = issue(method)
       assert.equal(verifyChain(alice, trust).length, 2)
       const forged = { ...alice, signed: { ...alice.signed, body: issue(method).signed.body } }
@@ -111,7 +111,7 @@ describe('signatures on certificates', () => {
   }
 
   for (const method of [...SHA1, MD5]) {
-    it(`by ${method.name} (${method.oid}) are refused on leaf and intermediate`, () => {
+    it(`with ${method.name} (${method.oid}) are rejected on leaf and intermediate`, () => {
       const insecure = { message: `x509: cannot verify signature: insecure algorithm ${method.name}` }
       assert.throws(() => verifyChain(issue(method), trust), insecure)
       const authority = method.key === rsa ? root : ecRoot
@@ -125,18 +125,18 @@ describe('signatures on certificates', () => {
   }
 
   for (const method of UNKNOWN) {
-    it(`by ${method.name} are refused`, () => {
+    it(`with ${method.name} are rejected`, () => {
       assert.throws(() => verifyChain(issue(method), trust), /algorithm unimplemented/)
     })
   }
 
-  it('of a root by itself are not verified', () => {
+  it('of self-signed roots are not verified', () => {
     const roots = [resign(root.certificate, MD5)]
     const alice = root.issue({ commonName: 'alice', purpose: 'client' }).certificate
     assert.equal(verifyChain(alice, { ...trust, roots }).length, 2)
   })
 
-  it('with two different algorithm identifiers are refused', () => {
+  it('with two different algorithm identifiers are rejected', () => {
     const [good, md5] = [issue(GOOD[0]!), issue(MD5)]
     const mixed = asn1.sequence(good.signed.body.raw, md5.signed.algorithm.raw, asn1.bitString(good.signed.signature))
     assert.throws(() => parseCertificate(mixed), /inner and outer signature algorithm identifiers don't match/)
@@ -153,12 +153,12 @@ describe('authorities without basic constraints', () => {
     return parseCertificate(frame(body, GOOD[0]!))
   }
 
-  it('are accepted as roots of version 1, which has no extensions', () => {
+  it('are accepted as roots of X.509 version 1, which has no extensions', () => {
     assert.equal(bare(1).version, 1)
     assert.equal(verifyChain(alice, { ...trust, roots: [bare(1)] }).length, 2)
   })
 
-  it('may sign with version 1, as in Go', () => {
+  it('may sign certificates if they have X.509 version 1, as in Go', () => {
     const certificate = bare(1)
     const key = root.keyPem
     const authority = loadAuthority({ certificate: certificate.pem, key }, tools)
@@ -167,11 +167,11 @@ describe('authorities without basic constraints', () => {
     assert.throws(() => loadAuthority({ certificate: bare(3).pem, key }, tools), /may not sign certificates/)
   })
 
-  it('are rejected as roots if they are of version 3', () => {
+  it('are rejected as roots if they have X.509 version 3', () => {
     assert.throws(() => verifyChain(alice, { ...trust, roots: [bare(3)] }), /may not sign certificates/)
   })
 
-  it('are refused as intermediates', () => {
+  it('are rejected as intermediates', () => {
     const key = createKey()
     const top = createAuthority({ commonName: 'top', key }, tools)
     const old = bare(1)
@@ -184,32 +184,32 @@ describe('authorities without basic constraints', () => {
   })
 })
 
-describe('requests', () => {
-  it('may be signed with SHA-1 by their own key, but not with MD5', () => {
+describe('certificate requests', () => {
+  it('may be signed with SHA-1, but not with MD5', () => {
     for (const method of [...GOOD, ...SHA1]) verifyRequest(parseRequest(requestBy(method)))
     assert.throws(() => verifyRequest(parseRequest(requestBy(MD5))), /insecure algorithm MD5-RSA/)
   })
 
-  it('are read with every attribute that requests extensions', () => {
+  it('are parsed with every attribute that requests extensions', () => {
     const attributes = [extensionRequest(usageExtension), extensionRequest(namesExtension('a', 'b'))]
     const { names, usages } = parseRequest(requestBy(GOOD[0]!, ...attributes))
     assert.deepEqual([names.dns, usages], [['a', 'b'], ['digital signature']])
   })
 
-  it('with a repeated extension are refused, in one attribute or in two', () => {
+  it('are rejected with a repeated extension, in one attribute or in two', () => {
     const twice = [namesExtension('a'), namesExtension('b')] as const
     for (const attributes of [[extensionRequest(...twice)], twice.map((one) => extensionRequest(one))]) {
       assert.throws(() => parseRequest(requestBy(GOOD[0]!, ...attributes)), /twice/)
     }
   })
 
-  it('are read despite unknown attributes', () => {
+  it('may contain unknown attributes', () => {
     const odd = [asn1.integer(7), asn1.sequence(asn1.oid('1.2.3'), asn1.utf8String('x')), asn1.sequence()]
     const { names } = parseRequest(requestBy(GOOD[0]!, ...odd, extensionRequest(namesExtension('a'))))
     assert.deepEqual(names.dns, ['a'])
   })
 
-  it('have at most a thousand parts in their subject', () => {
+  it('may have at most a thousand attributes in their subject', () => {
     const organizations = Array.from({ length: 1001 }, (_, index) => `o${index}`)
     const named = (count: number): Buffer =>
       encodeName(nameOf({ commonName: '', organizations: organizations.slice(0, count) }))
@@ -219,7 +219,7 @@ describe('requests', () => {
     assert.throws(() => parseRequest(frame(body(1001), GOOD[0]!)), /more than 1000 parts in a name/)
   })
 
-  it('have at most a thousand alternative names', () => {
+  it('may have at most a thousand alternative names', () => {
     const named = (count: number): Buffer => {
       const dns = Array.from({ length: count }, (_, index) => `n${index}`)
       return requestBy(GOOD[0]!, extensionRequest(namesExtension(...dns)))

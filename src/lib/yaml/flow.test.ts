@@ -124,15 +124,15 @@ function errorOf(text: string): string {
   }
 }
 
-describe('parseYaml', () => {
+describe('parseYaml with flow collections', () => {
   for (const [text, message] of BROKEN) {
-    it(`refuses ${JSON.stringify(text)} as go-yaml does`, () => assert.equal(errorOf(text), message))
+    it(`rejects ${JSON.stringify(text)} as go-yaml does`, () => assert.equal(errorOf(text), message))
   }
   for (const [text, value] of WITH_REST) {
     it(`ignores text after the root of ${JSON.stringify(text)}`, () => assert.deepEqual(parseYaml(text), value))
   }
 
-  it('reports the error of the block around a valid flow collection', () => {
+  it('reports an error of the enclosing block after a valid flow collection', () => {
     assert.equal(errorOf('a: [b]\n  c: d\n'), 'yaml: line 1: did not find expected key')
   })
 
@@ -141,12 +141,12 @@ describe('parseYaml', () => {
   })
 })
 
-describe('readFlow', () => {
-  it('finds the end of a collection', () => {
+describe('readFlow() of YAML', () => {
+  it('finds the end of a flow collection', () => {
     assert.deepEqual(readFlow('x: {"a]": [1, {b: c}], d} # e', 3), { end: 25 })
   })
 
-  it('returns nothing if a quoted scalar is unterminated', () => {
+  it('returns undefined if a quoted scalar has no end', () => {
     assert.equal(readFlow('["a', 0), undefined)
   })
 })

@@ -13,7 +13,7 @@ function placesOf(text: string): { value: Record<string, unknown>; places: YamlP
 describe('positions in YAML', () => {
   const text = 'a: 1.50\nlist:\n- x\n- {key: yes}\n'
 
-  it('are those of keys and values', () => {
+  it('are the lines of keys and values', () => {
     const { value, places } = placesOf(text)
     const member = places.member(value, 'a')
     assert.deepEqual(places.spot(member?.value ?? -1), { line: 1, column: 4 })
@@ -34,7 +34,7 @@ describe('positions in YAML', () => {
     )
   })
 
-  it('exist for JSON, too', () => {
+  it('are available for JSON, too', () => {
     assert.throws(
       () => parseYaml('a: 1\nb: [\n'),
       (error) => error instanceof YamlError && error.at?.line === 3,

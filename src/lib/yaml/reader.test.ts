@@ -11,11 +11,11 @@ function keys(count: number): string {
   return Array.from({ length: count }, (_, n) => `key-${n}: ${n}\n`).join('')
 }
 
-describe('a YAML reader', () => {
+describe('YAML reader with a worker thread', () => {
   const reader = createYamlReader(realClock, { inlineBytes: 100, inlineRetried: 100 })
   after(() => reader.close())
 
-  it('gives the same result at once and from the thread', async () => {
+  it('yields the same result with and without the thread', async () => {
     const small = await reader.read(Buffer.from('a: 1\nb: [x, 9007199254740993]\na: 2\n'), never)
     assert.deepEqual(small, {
       value: { a: 2, b: ['x', 9007199254740993n] },
@@ -36,7 +36,7 @@ describe('a YAML reader', () => {
     )
   })
 
-  it('has the same errors', async () => {
+  it('yields the same errors with and without the thread', async () => {
     const broken = Buffer.from(`${keys(100)}a: [\n`)
     await assert.rejects(reader.read(broken, never), (error) => error instanceof YamlError && error.code === 'syntax')
     const laughs = Buffer.from(
@@ -47,13 +47,13 @@ describe('a YAML reader', () => {
     await assert.rejects(reader.read(laughs, never), /excessive aliasing/)
   })
 
-  it('sends a small but expensive text to the thread', async () => {
+  it('uses the thread for a short text that is expensive to parse', async () => {
     const text = Buffer.from(`a: [\n${'b,\n'.repeat(30)}]`)
     const { value } = await reader.read(text, never)
     assert.equal((value as { a: string[] }).a.length, 30)
   })
 
-  it('refuses when the queue is full, and skips aborted requests', async () => {
+  it('rejects a text if the queue is full, and skips aborted requests', async () => {
     const small = createYamlReader(realClock, { inlineBytes: 10, waitingBytes: 3000 })
     const gone = new AbortController()
     const [first, second] = [small.read(Buffer.from(keys(100)), never), small.read(Buffer.from(keys(100)), gone.signal)]

@@ -81,26 +81,27 @@ const line = fc
   )
   .map((parts) => parts.join(''))
 
-describe('simple YAML', () => {
-  it('reads kubeconfigs that programs write', () => {
+describe('parser of simple YAML', () => {
+  it('parses kubeconfig files that programs write', () => {
     assert.notEqual(parseSimpleYaml(KUBECONFIG), undefined)
     assert.deepEqual(parseSimpleYaml(KUBECONFIG), parseYaml(KUBECONFIG))
   })
 
   for (const [name, text] of [
-    ['nothing', ''],
+    ['an empty document', ''],
     ['a comment', 'a: b # c\n'],
     ['a number', 'a: 6443\n'],
-    ['a word that is no text', 'a: no\n'],
+    ['a word that is a boolean', 'a: no\n'],
     ['quotes', 'a: "b"\n'],
     ['a repeated key', 'a: b\na: c\n'],
     ['a key without a value', 'a:\nb: c\n'],
     ['a second document', 'a: b\n---\nc: d\n'],
     ['wrong indentation', 'a: b\n  c: d\n'],
   ] as const)
-    it(`leaves ${name} to the full parser`, () => assert.equal(parseSimpleYaml(text), undefined))
+    it(`returns undefined for ${name}, which only the full parser supports`, () =>
+      assert.equal(parseSimpleYaml(text), undefined))
 
-  it('gives the result of the full parser, or nothing', () => {
+  it('returns the result of the full parser, or undefined', () => {
     fc.assert(
       fc.property(fc.array(line, { minLength: 1, maxLength: 8 }), (lines) => {
         const text = `${lines.join('\n')}\n`

@@ -80,14 +80,14 @@ const REFUSED: readonly (readonly [yaml: string, message: string])[] = [
 ]
 
 describe('parseYaml', () => {
-  it('parses as go-yaml does, from text and bytes', () => {
+  it('parses documents as go-yaml does, from text and bytes', () => {
     for (const [yaml, json] of READ) {
       assert.equal(stringifyJson(parseYaml(yaml), { sortedKeys: true }), json, yaml)
       assert.equal(stringifyJson(parseYaml(Buffer.from(yaml)), { sortedKeys: true }), json, yaml)
     }
   })
 
-  it('rejects what go-yaml rejects, with its errors', () => {
+  it('rejects documents that go-yaml rejects, with its errors', () => {
     for (const [yaml, message] of REFUSED) assert.throws(() => parseYaml(yaml), { name: 'YamlError', message }, yaml)
   })
 
@@ -110,13 +110,13 @@ describe('parseYaml', () => {
     }
   })
 
-  it('copies the value of each alias', () => {
+  it('creates a separate copy for each alias', () => {
     const value = parseYaml('a: &x {b: []}\nc: *x') as { a: { b: number[] }; c: { b: number[] } }
     value.a.b.push(1)
     assert.deepEqual(value.c, { b: [] })
   })
 
-  it('reads flow collections that continue left of their key', () => {
+  it('accepts flow collections that continue to the left of their key', () => {
     const lines = Array.from({ length: 100 }, (_, index) => `${index},`)
     assert.deepEqual(parseYaml(`a:\n  b: [\n${lines.join('\n')}\n]\nc: {\n}`), {
       a: { b: lines.map((_, index) => index) },
@@ -124,7 +124,7 @@ describe('parseYaml', () => {
     })
   })
 
-  it('limits aliases, depth and size', () => {
+  it('limits the number of aliases, the depth and the size', () => {
     const names = 'abcdefghi'.split('')
     const laughs = names.map(
       (name, index) =>
@@ -253,7 +253,7 @@ const DOCUMENTS: readonly (readonly [json: string, yaml: string])[] = [
 ]
 
 describe('stringifyYaml', () => {
-  it('quotes a string exactly when go-yaml does', () => {
+  it('quotes a string exactly if go-yaml does', () => {
     for (const [text, yaml] of SCALARS) assert.equal(stringifyYaml(text), `${yaml}\n`, JSON.stringify(text))
   })
 
@@ -261,7 +261,7 @@ describe('stringifyYaml', () => {
     for (const [json, yaml] of DOCUMENTS) assert.equal(stringifyYaml(parseJson(json)), yaml, json)
   })
 
-  it('folds long lines at single spaces, but never keys nor literals', () => {
+  it('folds long lines at single spaces, but never keys nor literal blocks', () => {
     const long = `${'word '.repeat(20)}end`
     assert.equal(
       stringifyYaml({ a: long, b: [`'${long}`] }),
@@ -272,7 +272,7 @@ describe('stringifyYaml', () => {
     assert.equal(stringifyYaml({ a: `${long}\n` }), `a: |\n  ${long}\n`)
   })
 
-  it('writes text that parseYaml reads back', () => {
+  it('writes text that parseYaml parses to the same value', () => {
     const text = fc.array(
       fc.constantFrom(
         'a',
@@ -316,7 +316,7 @@ describe('stringifyYaml', () => {
     )
   })
 
-  it('refuses a value that contains itself', () => {
+  it('rejects a value that contains itself', () => {
     const loop: unknown[] = []
     loop.push(loop)
     assert.throws(() => stringifyYaml(loop), { code: 'depth' })

@@ -22,44 +22,49 @@ type Spec = Record<string, unknown>
 type Case = readonly [what: string, before: Spec, after: Spec, changes: Changes]
 
 const TABLE: readonly Case[] = [
-  ['equal values', { image: 'a', tags: ['x'] }, { tags: ['x'], image: 'a' }, {}],
+  ['no change in equal values', { image: 'a', tags: ['x'] }, { tags: ['x'], image: 'a' }, {}],
   ['a changed value', { image: 'a' }, { image: 'b' }, { modified: ['.image'] }],
   ['an added value', {}, { image: 'b' }, { added: ['.image'] }],
   ['a removed value', { image: 'a' }, {}, { removed: ['.image'] }],
-  ['a number in two notations', { replicas: 1 }, { replicas: 1n }, {}],
-  ['an added map with all its entries', {}, { zones: { a: {} } }, { added: ['.zones', '.zones.a'] }],
+  ['no change in a number of two types', { replicas: 1 }, { replicas: 1n }, {}],
+  ['an added map and all its entries', {}, { zones: { a: {} } }, { added: ['.zones', '.zones.a'] }],
   [
-    'an entry of a map',
+    'added and removed fields in an entry of a map',
     { zones: { a: { weight: 1 } } },
     { zones: { a: { name: 'x' } } },
     { added: ['.zones.a.name'], removed: ['.zones.a.weight'] },
   ],
-  ['null and empty as different', { zones: null }, { zones: {} }, { modified: ['.zones'] }],
-  ['null and a filled map by the contents', { zones: null }, { zones: { a: {} } }, { added: ['.zones.a'] }],
+  ['a change from null to an empty map', { zones: null }, { zones: {} }, { modified: ['.zones'] }],
+  ['added entries in a change from null to a map', { zones: null }, { zones: { a: {} } }, { added: ['.zones.a'] }],
   [
-    'members of a set',
+    'added and removed members of a set',
     { tags: ['a', 'b'] },
     { tags: ['c', 'b'] },
     { added: ['.tags[="c"]'], removed: ['.tags[="a"]'] },
   ],
-  ['the order of a set', { tags: ['a', 'b'] }, { tags: ['b', 'a'] }, {}],
-  ['an atomic list', { steps: ['a', 'b'] }, { steps: ['b', 'a'] }, { modified: ['.steps'] }],
-  ['an atomic map', { selector: { a: '1' } }, { selector: { a: '2' } }, { modified: ['.selector'] }],
+  ['no change in the order of a set', { tags: ['a', 'b'] }, { tags: ['b', 'a'] }, {}],
+  ['a change of an atomic list as a whole', { steps: ['a', 'b'] }, { steps: ['b', 'a'] }, { modified: ['.steps'] }],
   [
-    'items by their keys, with defaults',
+    'a change of an atomic map as a whole',
+    { selector: { a: '1' } },
+    { selector: { a: '2' } },
+    { modified: ['.selector'] },
+  ],
+  [
+    'changes in list items with the same keys, including default keys',
     { ports: [{ port: 1, name: 'a' }] },
     { ports: [{ port: 1, name: 'b', protocol: 'TCP' }] },
     { added: ['.ports[port=1,protocol="TCP"].protocol'], modified: ['.ports[port=1,protocol="TCP"].name'] },
   ],
   [
-    'an added item',
+    'an added list item',
     { ports: [] },
     { ports: [{ port: 1 }] },
     { added: ['.ports[port=1,protocol="TCP"]', '.ports[port=1,protocol="TCP"].port'] },
   ],
-  ['a repeated item as one', { tags: ['a', 'a'] }, { tags: ['a', 'a', 'a'] }, { modified: ['.tags[="a"]'] }],
+  ['a repeated list item as one', { tags: ['a', 'a'] }, { tags: ['a', 'a', 'a'] }, { modified: ['.tags[="a"]'] }],
   [
-    'an item that is no longer repeated',
+    'a change of a list item that is no longer repeated',
     { ports: [{ port: 1 }, { port: 1, name: 'x' }] },
     { ports: [{ port: 1 }] },
     {
@@ -68,7 +73,7 @@ const TABLE: readonly Case[] = [
     },
   ],
   [
-    'an item that is repeated now',
+    'a change of a list item that is repeated now',
     { ports: [{ port: 1 }] },
     { ports: [{ port: 1 }, { port: 1, name: 'x' }] },
     {
@@ -77,25 +82,35 @@ const TABLE: readonly Case[] = [
     },
   ],
   [
-    'untyped maps, entry by entry',
+    'changes of untyped maps, entry by entry',
     { free: { a: { b: 1 } } },
     { free: { a: { b: 2, c: 3 } } },
     { added: ['.free.a.c'], modified: ['.free.a.b'] },
   ],
-  ['untyped lists as a whole', { free: { a: [1] } }, { free: { a: [2] } }, { modified: ['.free.a'] }],
-  ['untyped values that become maps', { free: 1 }, { free: { a: 1 } }, { added: ['.free.a'], modified: ['.free'] }],
-  ['untyped maps that become values', { free: { a: 1 } }, { free: [1] }, { modified: ['.free'], removed: ['.free.a'] }],
+  ['a change of an untyped list as a whole', { free: { a: [1] } }, { free: { a: [2] } }, { modified: ['.free.a'] }],
   [
-    'fields the schema does not know',
+    'a change of an untyped value to a map',
+    { free: 1 },
+    { free: { a: 1 } },
+    { added: ['.free.a'], modified: ['.free'] },
+  ],
+  [
+    'a change of an untyped map to a scalar',
+    { free: { a: 1 } },
+    { free: [1] },
+    { modified: ['.free'], removed: ['.free.a'] },
+  ],
+  [
+    'changes of fields that the schema does not contain',
     { open: { x: { y: 1 } } },
     { open: { x: { y: 2 } } },
     { modified: ['.open.x.y'] },
   ],
 ]
 
-describe('compareTyped', () => {
+describe('comparison of two typed values for managedFields', () => {
   for (const [what, before, after, { added = [], modified = [], removed = [] }] of TABLE) {
-    it(`compares ${what}`, () => {
+    it(`finds ${what}`, () => {
       const changes = compareTyped(exampleType, { spec: before }, { spec: after })
       assert.deepEqual(
         [paths(changes.added), paths(changes.modified), paths(changes.removed)],
@@ -104,14 +119,14 @@ describe('compareTyped', () => {
     })
   }
 
-  it('treats no key specially', () => {
+  it('treats keys such as __proto__ like others', () => {
     const before = JSON.parse('{"spec":{"zones":{"__proto__":{"weight":1}}}}') as unknown
     const changes = compareTyped(exampleType, before, { spec: { zones: { constructor: {} } } })
     assert.deepEqual(paths(changes.added), ['.zones.constructor'])
     assert.deepEqual(paths(changes.removed), ['.zones.__proto__', '.zones.__proto__.weight'])
   })
 
-  it('throws for an item without a path element', () => {
+  it('throws for a list item without keys', () => {
     assert.throws(() => compareTyped(exampleType, {}, { spec: { tags: [{}] } }), ItemFault)
   })
 })

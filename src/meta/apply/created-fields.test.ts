@@ -44,7 +44,7 @@ const object = fc.record(
 )
 
 describe('createdFields', () => {
-  it('equals the comparison with the empty object', () => {
+  it('returns the same as a comparison with the empty object', () => {
     const excluded = fieldPaths('status', 'spec.zones', 'metadata.labels.a')
     fc.assert(
       fc.property(object, fc.boolean(), (value, excluding) => {
@@ -57,7 +57,7 @@ describe('createdFields', () => {
     )
   })
 
-  it('omits fields that Go would write anyway', () => {
+  it('omits fields that Go writes for any object', () => {
     const always = { pointer: false, omitEmpty: false }
     const template = struct([field('containers', list(scalar('string')), { ...always, listType: 'set' })])
     const schema = struct([
@@ -76,7 +76,7 @@ describe('createdFields', () => {
     })
   })
 
-  it('throws for an item without a path element', () => {
+  it('throws for a list item without keys', () => {
     assert.throws(() => createdFields(exampleType, { metadata: {}, spec: { tags: [[]] } } as KubeObject), ItemFault)
   })
 })

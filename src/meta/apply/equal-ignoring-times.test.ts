@@ -9,18 +9,18 @@ describe('sameButForTimes', () => {
   const live = { kind: 'A', metadata: { name: 'a', managedFields: [{ ...entry, time: '2026-01-01T00:00:00Z' }] } }
   const later = [{ ...entry, time: '2026-02-02T00:00:00Z' }]
   const TABLE: readonly [what: string, next: typeof live & { data?: object }, same: boolean][] = [
-    ['a later time', { ...live, metadata: { ...live.metadata, managedFields: later } }, true],
-    ['another order of keys', { metadata: live.metadata, kind: 'A' }, true],
-    ['another value', { ...live, data: {} }, false],
-    ['another label', { ...live, metadata: { ...live.metadata, name: 'b' } }, false],
-    ['another entry', { ...live, metadata: { ...live.metadata, managedFields: [...later, ...later] } }, false],
+    ['the time of a managedFields entry', { ...live, metadata: { ...live.metadata, managedFields: later } }, true],
+    ['the order of keys', { metadata: live.metadata, kind: 'A' }, true],
+    ['a value', { ...live, data: {} }, false],
+    ['a label', { ...live, metadata: { ...live.metadata, name: 'b' } }, false],
+    ['a managedFields entry', { ...live, metadata: { ...live.metadata, managedFields: [...later, ...later] } }, false],
     [
-      'another owner',
+      'an owner reference',
       { ...live, metadata: { ...live.metadata, managedFields: [{ ...later[0]!, manager: 'n' as 'm' }] } },
       false,
     ],
   ]
   for (const [what, next, same] of TABLE) {
-    it(`returns ${same} for ${what}`, () => assert.equal(equalIgnoringTimes(next, live), same))
+    it(`returns ${same} if the objects differ in ${what}`, () => assert.equal(equalIgnoringTimes(next, live), same))
   }
 })

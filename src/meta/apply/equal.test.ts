@@ -30,8 +30,8 @@ function ordered(json: string): string {
   )
 }
 
-describe('equality', () => {
-  it('equals that of sorted text, at once and in steps', () => {
+describe('equality of JSON values', () => {
+  it('agrees with a comparison of texts with sorted keys, at once and in steps', () => {
     fc.assert(
       fc.property(text, text, (a, b) => {
         const [left, right] = [JSON.parse(a) as unknown, JSON.parse(b) as unknown]
@@ -42,13 +42,13 @@ describe('equality', () => {
     )
   })
 
-  it('ignores inherited members', () => {
+  it('ignores members that objects inherit', () => {
     const sent = JSON.parse('{"__proto__":{}}') as unknown
     assert.equal(equalValues(sent, { other: {} }), false)
     assert.equal(runAtOnce(equalInSteps(sent, { other: {} })), false)
   })
 
-  it('accepts integers in both forms', () => {
+  it('holds between bigint and number of the same value', () => {
     assert.equal(equalValues({ a: [1n] }, { a: [1] }), true)
     assert.equal(equalValues(2n ** 60n, 2 ** 60 + 256), false)
   })

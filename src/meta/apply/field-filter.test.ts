@@ -13,8 +13,8 @@ const all = setOf(
   ['f:spec', 'f:containers', 'k:{"name":"a"}', 'f:image'],
 )
 
-describe('field filter', () => {
-  it('excludes fields with everything below', () => {
+describe('filter of managed fields', () => {
+  it('excludes the given fields with everything below', () => {
     const left = filterFields(all, { mode: 'exclude', fields: fieldPaths('status', 'spec.containers') })
     assert.deepEqual(encodeFieldsV1(left), {})
   })
@@ -26,5 +26,5 @@ describe('field filter', () => {
     })
   })
 
-  it('accepts everything without a filter', () => assert.equal(filterFields(all, undefined), all))
+  it('includes all fields if it is absent', () => assert.equal(filterFields(all, undefined), all))
 })

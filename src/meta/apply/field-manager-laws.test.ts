@@ -69,8 +69,8 @@ function content(object: KubeObject): unknown {
   )
 }
 
-describe('apply, as a law', () => {
-  it('yields to the event loop between its walks', () => {
+describe('server-side apply of any objects', () => {
+  it('yields to the event loop between its steps', () => {
     const once = applied(applyConfig(request(undefined, 'm'), widget({ image: '1', tags: ['x'] }), true))
     const steps = applyInSteps(request({ ...once, metadata: { uid: 'u', ...once.metadata } }, 'm'), widget({}), true)
     let taken = 0
@@ -103,7 +103,7 @@ describe('apply, as a law', () => {
     )
   })
 
-  it('owns everything it applies, and the object contains it', () => {
+  it('owns every field it applies, and the object contains them', () => {
     fc.assert(
       fc.property(live, object, (at, config) => {
         const result = applied(applyConfig(request(at, 'm'), config, true))
@@ -141,7 +141,7 @@ describe('apply, as a law', () => {
     )
   })
 
-  it('removes, for an empty configuration, only fields without other owners', () => {
+  it('with an empty configuration removes only fields without other owners', () => {
     fc.assert(
       fc.property(live, object, (at, config) => {
         const forced = applied(applyConfig(request(at, 'm'), config, true))
@@ -158,8 +158,8 @@ describe('apply, as a law', () => {
   })
 })
 
-describe('update, as a law', () => {
-  it('changes no ownership if it changes nothing', () => {
+describe('update of any objects', () => {
+  it('changes no owners if it changes no field', () => {
     fc.assert(
       fc.property(live, (at) => {
         assert.equal(JSON.stringify(trackUpdate(request(at, 'm', 5000), at)), JSON.stringify(at))

@@ -76,15 +76,15 @@ function shortly({ operation, manager, apiVersion, subresource, time }: ManagedF
 
 const image = { 'f:spec': { 'f:image': {} } }
 
-describe('update', () => {
-  it('gives the creator all fields except the identity', () => {
+describe('managedFields after an update', () => {
+  it('give the creator all fields except name, namespace and UID', () => {
     const created = update(undefined, widget({ image: 'a' }, { labels: { x: 'y' }, namespace: 'n' }), 'm')
     assert.deepEqual(owners(created), {
       'Update m v1 01': { 'f:metadata': { 'f:labels': { '.': {}, 'f:x': {} } }, 'f:spec': { '.': {}, 'f:image': {} } },
     })
   })
 
-  it('treats an empty object as absent', () => {
+  it('treat an empty object as absent', () => {
     const empty: Widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: {} }
     assert.deepEqual(
       owners(update(empty, widget({ image: 'a' }), 'm')),
@@ -92,11 +92,11 @@ describe('update', () => {
     )
   })
 
-  it('records a manager without a name as "unknown"', () => {
+  it('contain the manager "unknown" if the request names none', () => {
     assert.deepEqual(Object.keys(owners(update(undefined, widget({ image: 'a' }), ''))), ['Update unknown v1 01'])
   })
 
-  it('takes changed fields from their owners, and drops managers without fields', () => {
+  it('give changed fields to the updater, and contain no manager without fields', () => {
     const live = update(undefined, widget({ image: 'a' }), 'm')
     const next = update(live, widget({ image: 'b', paused: true }), 'n', { at: T2 })
     assert.deepEqual(owners(next), {
@@ -106,12 +106,12 @@ describe('update', () => {
     assert.deepEqual(Object.keys(owners(update(next, { ...widget() }, 'o', { at: T2 }))), [])
   })
 
-  it('keeps managedFields entries and their times if nothing changes', () => {
+  it('keep entries and their times if nothing changes', () => {
     const live = update(undefined, widget({ image: 'a', tags: ['x'] }), 'm')
     assert.deepEqual(update(live, live, 'n', { at: T2 }), live)
   })
 
-  it('keeps managedFields if the client omits them, and clears them for [] and [{}]', () => {
+  it('are kept if the client omits them, and cleared by [] and [{}]', () => {
     const live = update(undefined, widget({ image: 'a' }), 'm')
     assert.deepEqual(owners(update(live, widget({ image: 'a' }), 'n')), owners(live))
     for (const managedFields of [[], [{}]]) {
@@ -122,7 +122,7 @@ describe('update', () => {
     }
   })
 
-  it('accepts managedFields entries edited by the client, and ignores undecodable ones', () => {
+  it('accept entries that the client edited, and ignore undecodable ones', () => {
     const live = update(undefined, widget({ image: 'a' }), 'm')
     const entry: ManagedFieldsEntry = {
       manager: 'x',
@@ -138,7 +138,7 @@ describe('update', () => {
     assert.deepEqual(owners(update(live, widget({ image: 'a' }, { managedFields: broken }), 'n')), owners(live))
   })
 
-  it('keeps the stored managedFields entries on writes of a subresource, and adds an entry for the subresource', () => {
+  it('keep their entries on a write of a subresource, and get an entry for the subresource', () => {
     const live = update(undefined, widget({ image: 'a' }), 'm')
     const next = { ...widget({ image: 'a' }, { managedFields: [] }), status: { phase: 'x' } }
     assert.deepEqual(owners(update(live, next, 'n', { subresource: 'status', at: T2 })), {
@@ -147,7 +147,7 @@ describe('update', () => {
     })
   })
 
-  it('records no ownership of fields that the update cannot set', () => {
+  it('exclude fields that the update cannot set', () => {
     const kind = { ...exampleKind, filter: () => ({ mode: 'exclude', fields: fieldPaths('status') }) as const }
     const next = { ...widget({ image: 'a' }), status: { phase: 'x' } }
     assert.deepEqual(owners(update(undefined, next, 'm', { kind })), {
@@ -157,14 +157,14 @@ describe('update', () => {
     assert.deepEqual(owners(update(live, next, 'n', { kind })), owners(live))
   })
 
-  it('does not track an object with items that have no path element', () => {
+  it('exclude an object with list items without keys', () => {
     const live = update(undefined, widget({ image: 'a' }), 'm')
     const next = widget({ tags: [{}] }, { managedFields: live.metadata.managedFields ?? [] })
     assert.equal(update(live, next, 'n').metadata.managedFields, undefined)
     assert.equal(update(undefined, next, 'n').metadata.managedFields, undefined)
   })
 
-  it('merges the oldest entries if there are more than ten updaters', () => {
+  it('merge the oldest entries if there are more than ten updaters', () => {
     let live = update(undefined, widget({ zones: {} }), 'm00')
     for (let at = 1; at <= 12; at++) {
       const zones = { ...(live.spec?.['zones'] as object), [`z${at}`]: {} }
@@ -179,7 +179,7 @@ describe('update', () => {
     })
   })
 
-  it('merges many updaters without repeated copies', () => {
+  it('merge many updaters without repeated copies', () => {
     const sent = (size: number): Widget => {
       const live = update(undefined, widget({ replicas: 1 }), 'm')
       const entries = Array.from({ length: size }, (_, n) => ({
@@ -192,7 +192,7 @@ describe('update', () => {
     assertGrowth(1500, sent, (object) => update(widget({ replicas: 1 }, { uid: 'u' }), object, 'other', { at: T2 }))
   })
 
-  it('reads each entry in its API version, and drops entries of versions that are no longer served', () => {
+  it('contain each entry in its API version, and drop entries of versions that are no longer served', () => {
     const live = update(undefined, widget({ replicas: 1, image: 'a' }), 'm')
     const gone = {
       ...live.metadata.managedFields?.[0],
@@ -212,14 +212,14 @@ describe('update', () => {
   })
 })
 
-describe('apply', () => {
+describe('server-side apply', () => {
   it('creates an object', () => {
     const live = apply(undefined, widget({ image: 'a', tags: ['x'] }), 'a')
     assert.deepEqual(live.spec, { image: 'a', tags: ['x'] })
     assert.deepEqual(owners(live), { 'Apply a v1 01': { 'f:spec': { 'f:image': {}, 'f:tags': { 'v:"x"': {} } } } })
   })
 
-  it('changes nothing, not even a time, when the same configuration is applied again', () => {
+  it('changes nothing, not even a time, if the same configuration is applied again', () => {
     const live = apply(undefined, widget({ image: 'a' }), 'a')
     assert.deepEqual(apply(live, widget({ image: 'a' }), 'a', { at: T2 }), live)
   })
@@ -232,7 +232,7 @@ describe('apply', () => {
     })
   })
 
-  it('rejects changes of fields of other managers, and names these managers', () => {
+  it("rejects changes of other managers' fields, and names these managers", () => {
     const applied = apply(undefined, widget({ image: 'a', paused: true }), 'a')
     assert.equal(
       refusal(applied, widget({ image: 'b' }), 'b'),
@@ -282,7 +282,7 @@ describe('apply', () => {
     assert.deepEqual(apply(shared, fewer, 'a').spec, { ports: kept })
   })
 
-  it('owns atomic and untyped fields by their schema', () => {
+  it('tracks atomic lists as a whole and untyped fields by entry', () => {
     const spec = { selector: { a: 'b' }, steps: ['x'], free: { a: { b: [1] } }, open: { new: { x: 1 }, known: 'k' } }
     assert.deepEqual(owners(apply(undefined, widget(spec), 'a')), {
       'Apply a v1 01': {
@@ -308,7 +308,7 @@ describe('apply', () => {
     })
   })
 
-  it('counts one manager as the same in all API versions', () => {
+  it('treats one manager as the same in all API versions', () => {
     const live = apply(undefined, widget({ replicas: 1, image: 'a' }), 'a')
     const as2 = widget({ size: 1, image: 'a' }, live.metadata, 'v2')
     const next = apply(as2, widget({ size: 2 }, {}, 'v2'), 'a', { at: T2 })
@@ -325,7 +325,7 @@ describe('apply', () => {
     [{ tags: ['a', 'a'] }, '.spec.tags: duplicate entries for key [="a"]'],
   ]
   for (const [spec, text] of FAULTS) {
-    it(`refuses ${JSON.stringify(spec)}`, () => {
+    it(`rejects ${JSON.stringify(spec)}`, () => {
       const message = `failed to create typed patch object (/w; example.com/v1, Kind=Widget): ${text}`
       assert.throws(() => applyConfig(request(undefined, 'a'), widget(spec), true), {
         name: 'TypedPatchError',
@@ -334,7 +334,7 @@ describe('apply', () => {
     })
   }
 
-  it('rejects an invalid live object and undecodable managedFields entries', () => {
+  it('rejects an invalid stored object and undecodable managedFields entries', () => {
     const misfit = stored(widget({ tags: [{}] }))
     assert.throws(
       () => applyConfig(request(misfit, 'a'), widget({}), true),

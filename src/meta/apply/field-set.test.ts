@@ -32,8 +32,8 @@ function isBelow(text: string, others: ReadonlySet<string>): boolean {
   return elements.some((_, at) => others.has(JSON.stringify(elements.slice(0, at + 1))))
 }
 
-describe('field set', () => {
-  it('has the operations of sets of paths', () => {
+describe('set of field paths', () => {
+  it('has union, intersection and difference like any set', () => {
     fc.assert(
       fc.property(paths, paths, (left, right) => {
         const [a, b] = [setOf(...left), setOf(...right)]
@@ -50,20 +50,20 @@ describe('field set', () => {
     )
   })
 
-  it('has no empty children, so that emptiness is visible', () => {
+  it('has no empty children, so that it is easy to see whether it is empty', () => {
     const set = difference(fieldPaths('a.b.c', 'd'), fieldPaths('a.b.c'))
     assert.deepEqual([...set.children], [])
     assert.equal(intersection(fieldPaths('a.b'), fieldPaths('a.c')).children.size, 0)
   })
 
-  it('returns its first operand if nothing changes', () => {
+  it('is returned unchanged by operations that change nothing', () => {
     const set = fieldPaths('a.b', 'c')
     assert.equal(difference(set, fieldPaths('a', 'x.y')), set)
     assert.equal(recursiveDifference(set, fieldPaths('a.c')), set)
     assert.equal(union(set, EMPTY_SET), set)
   })
 
-  it('lists paths that end at a level before longer ones, like upstream', () => {
+  it('lists shorter paths before longer ones, like upstream', () => {
     const set = fieldPaths('spec.z', 'spec.a.b', 'spec.m', 'data')
     assert.deepEqual(
       [...pathsOf(set)].map((each) => each.map((part) => part.slice(2)).join('.')),

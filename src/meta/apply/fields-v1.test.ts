@@ -17,8 +17,8 @@ const element = fc.oneof(
 )
 const set = fc.array(fc.array(element, { minLength: 1, maxLength: 4 }), { maxLength: 8 }).map((each) => setOf(...each))
 
-describe('FieldsV1', () => {
-  it('survives a round trip, also through JSON text', () => {
+describe('FieldsV1 of a set of field paths', () => {
+  it('round-trips, also through JSON text', () => {
     fc.assert(
       fc.property(set, (fields) => {
         const text = JSON.stringify(encodeFieldsV1(fields))
@@ -29,26 +29,26 @@ describe('FieldsV1', () => {
     )
   })
 
-  it('marks a path with a dot if it is a member and has members below', () => {
+  it('marks a path that has fields below it with a dot', () => {
     const fields = setOf(['f:a'], ['f:a', 'f:b'], ['f:c', 'f:d'])
     assert.deepEqual(encodeFieldsV1(fields), { 'f:a': { '.': {}, 'f:b': {} }, 'f:c': { 'f:d': {} } })
   })
 
-  it('drops elements of later versions, and writes the others', () => {
+  it('drops unknown path elements of later versions', () => {
     const fields = decodeFieldsV1({ 'x:y': { 'f:a': {} }, 'f:b': { 'x:y': {} }, 'f:c': null, 'f:d': { '.': {} } })
     assert.deepEqual(encodeFieldsV1(fields), { 'f:b': {}, 'f:c': {}, 'f:d': {} })
   })
 
-  it('identifies a list item by its keys, however they are written', () => {
+  it('identifies a list item by its keys, regardless of their notation', () => {
     const fields = decodeFieldsV1({ 'k:{"b":1, "a":2.0}': {} })
     assert.deepEqual(encodeFieldsV1(fields), { 'k:{"a":2,"b":1}': {} })
   })
 
   for (const bad of [1, 'x', [], { a: {} }, { 'f:a': 1 }, { 'f:a': { 'k:1': {} } }, { f: {} }]) {
-    it(`refuses ${JSON.stringify(bad)}`, () => assert.throws(() => decodeFieldsV1(bad)))
+    it(`is rejected: ${JSON.stringify(bad)}`, () => assert.throws(() => decodeFieldsV1(bad)))
   }
 
-  it('treats absent fields as empty', () => {
+  it('is empty if it is absent', () => {
     assert.equal(decodeFieldsV1({}), EMPTY_SET)
     assert.equal(decodeFieldsV1(null), EMPTY_SET)
     assert.equal(decodeFieldsV1({ '.': {} }), EMPTY_SET)

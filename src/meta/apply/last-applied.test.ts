@@ -34,13 +34,13 @@ function apply(live: KubeObject, config: KubeObject, manager = 'kubectl', force 
 }
 
 describe('last-applied annotation', () => {
-  it('lets kubectl take over fields from client-side apply', () => {
+  it('makes a server-side apply by kubectl take over fields of client-side apply', () => {
     const result = apply(clientSide({ image: 'a' }, { image: 'a' }), widget({ image: 'b' }))
     assert.ok(result.ok)
     assert.equal((result.object as KubeObject & { spec: { image: string } }).spec.image, 'b')
   })
 
-  it('is updated by an apply, with sorted keys and without itself', () => {
+  it('is updated by a server-side apply, with sorted keys and without itself', () => {
     const config = widget({ paused: true, image: 'a<b' }, { [ANNOTATION]: 'x', other: 'y' })
     const result = apply(clientSide({ image: 'a' }, { image: 'a' }), config, 'kubectl', true)
     assert.ok(result.ok)
@@ -50,7 +50,7 @@ describe('last-applied annotation', () => {
     )
   })
 
-  it('is removed if annotations would get too large', () => {
+  it('is removed if annotations would be too large', () => {
     const result = apply(clientSide({ image: 'a' }, { image: 'a' }), widget({ image: 'x'.repeat(300_000) }))
     assert.ok(result.ok)
     assert.equal(result.object.metadata.annotations?.[ANNOTATION], undefined)
@@ -76,7 +76,7 @@ describe('last-applied annotation', () => {
     })
   }
 
-  it('leaves conflicts that it does not explain', () => {
+  it('leaves conflicts with fields that it does not contain', () => {
     const result = apply(
       clientSide({ image: 'a', paused: true }, { image: 'a' }),
       widget({ image: 'b', paused: false }),

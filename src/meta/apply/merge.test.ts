@@ -10,48 +10,48 @@ import { mergeTyped } from './merge.ts'
 type Spec = Record<string, unknown>
 
 const TABLE: readonly [what: string, live: Spec, applied: Spec, merged: Spec][] = [
-  ['applied values win', { image: 'a', paused: true }, { image: 'b' }, { image: 'b', paused: true }],
+  ['replaces values with applied ones', { image: 'a', paused: true }, { image: 'b' }, { image: 'b', paused: true }],
   [
-    'maps merge entry by entry',
+    'merges maps entry by entry',
     { zones: { a: { weight: 1 } } },
     { zones: { a: { name: 'x' }, b: {} } },
     { zones: { a: { weight: 1, name: 'x' }, b: {} } },
   ],
   [
-    'null for a map keeps its entries',
+    'keeps the entries of a map if null is applied',
     { zones: { a: {} }, tags: ['x'] },
     { zones: null, tags: null },
     { zones: { a: {} }, tags: ['x'] },
   ],
-  ['null replaces an empty map', { zones: {} }, { zones: null }, { zones: null }],
-  ['null replaces a value', { image: 'a' }, { image: null }, { image: null }],
+  ['replaces an empty map with null', { zones: {} }, { zones: null }, { zones: null }],
+  ['replaces a value with null', { image: 'a' }, { image: null }, { image: null }],
   [
-    'atomic values are replaced',
+    'replaces atomic maps and lists as a whole',
     { selector: { a: '1' }, steps: ['a'] },
     { selector: { b: '2' }, steps: ['b'] },
     { selector: { b: '2' }, steps: ['b'] },
   ],
   [
-    'untyped maps merge entry by entry',
+    'merges untyped maps entry by entry',
     { free: { a: { b: 1 } } },
     { free: { a: { c: 2 } } },
     { free: { a: { b: 1, c: 2 } } },
   ],
-  ['untyped values of another type are replaced', { free: { a: 1 } }, { free: [1] }, { free: [1] }],
+  ['replaces untyped values of another type', { free: { a: 1 } }, { free: [1] }, { free: [1] }],
   [
-    'sets take the order of the applied configuration',
+    'orders sets as in the applied configuration',
     { tags: ['a', 'b', 'c'] },
     { tags: ['c', 'a'] },
     { tags: ['b', 'c', 'a'] },
   ],
   [
-    'live items keep their position before later items',
+    'keeps items of the live list before later items',
     { tags: ['x', 'a', 'y', 'b', 'z'] },
     { tags: ['a', 'n', 'b'] },
     { tags: ['x', 'a', 'y', 'n', 'b', 'z'] },
   ],
   [
-    'list items merge by their keys',
+    'merges list items by their keys',
     { ports: [{ port: 1, name: 'a' }, { port: 2 }] },
     { ports: [{ port: 2, name: 'b' }] },
     {
@@ -62,7 +62,7 @@ const TABLE: readonly [what: string, live: Spec, applied: Spec, merged: Spec][] 
     },
   ],
   [
-    'an item replaces repeated items of the live list',
+    'replaces repeated items of the live list by one item',
     {
       ports: [
         { port: 1, name: 'a' },
@@ -74,7 +74,7 @@ const TABLE: readonly [what: string, live: Spec, applied: Spec, merged: Spec][] 
   ],
 ]
 
-describe('mergeTyped', () => {
+describe('merge of an applied configuration into an object', () => {
   for (const [what, live, applied, merged] of TABLE) {
     it(what, () => {
       const before = structuredClone([live, applied])
@@ -83,7 +83,7 @@ describe('mergeTyped', () => {
     })
   }
 
-  it('merges sets merge to their union, in both orders', () => {
+  it('merges sets to their union, in both orders', () => {
     const tags = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f') as fc.Arbitrary<string>)
     fc.assert(
       fc.property(tags, tags, (live, applied) => {

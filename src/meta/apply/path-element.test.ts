@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { keyElement, printPath, readElement, sortElements, valueElement } from './path-element.ts'
 
-describe('path element', () => {
+describe('path element of FieldsV1', () => {
   const FORMS: readonly [given: string, form: string | undefined][] = [
     ['f:spec', 'f:spec'],
     ['f:', 'f:'],
@@ -21,33 +21,33 @@ describe('path element', () => {
     ['x:later', undefined],
   ]
   for (const [given, form] of FORMS) {
-    it(`reads ${given} as ${String(form)}`, () => assert.equal(readElement(given), form))
+    it(`is parsed from ${given} and written as ${String(form)}`, () => assert.equal(readElement(given), form))
   }
 
   for (const bad of ['', 'f', 'fspec', 'k:', 'k:[1]', 'k:{"a"', 'v:', 'v:{', 'i:x', 'i:']) {
-    it(`refuses ${JSON.stringify(bad)}`, () => assert.throws(() => readElement(bad)))
+    it(`is rejected: ${JSON.stringify(bad)}`, () => assert.throws(() => readElement(bad)))
   }
 
-  it('sorts keys by name, regardless of the schema', () => {
+  it('has keys sorted by name, regardless of the schema', () => {
     const keys = [['protocol', 'TCP'] as const, ['__proto__', 1] as const, ['port', 80] as const]
     assert.equal(keyElement(keys), 'k:{"__proto__":1,"port":80,"protocol":"TCP"}')
   })
 
-  it("writes values in Go's JSON form", () => {
+  it("contains values in Go's JSON form", () => {
     assert.equal(valueElement('a"&b'), 'v:"a\\"\\u0026b"')
     assert.equal(valueElement(1.5), 'v:1.5')
     assert.equal(valueElement(2n ** 63n - 1n), 'v:9223372036854775807')
     assert.equal(valueElement(true), 'v:true')
   })
 
-  it('prints paths in the form of error texts', () => {
+  it("is printed in the form of upstream's error texts", () => {
     const path = ['f:spec', 'f:ports', 'k:{"port":80,"protocol":"TCP"}', 'f:args', 'i:3']
     assert.equal(printPath(path), '.spec.ports[port=80,protocol="TCP"].args[3]')
     assert.equal(printPath(['f:metadata', 'f:finalizers', 'v:"a\\u003cb"']), '.metadata.finalizers[="a<b"]')
     assert.equal(printPath(['v:1.5', 'v:true', 'k:{"a":null}', 'k:{"b":[1,"x"]}']), '[=1.5][=true][a=null][b=[1,"x"]]')
   })
 
-  it('sorts fields, keys, values and indexes by content', () => {
+  it('sorts by type: fields, keys, values, indexes', () => {
     const sorted = [
       'f:',
       'f:a',
@@ -73,7 +73,7 @@ describe('path element', () => {
     assert.deepEqual(sortElements(sorted.toReversed()), sorted)
   })
 
-  it('sorts texts by what they say, not by how they are written', () => {
+  it('sorts strings by their value, regardless of their escapes', () => {
     const texts = ['', '#', '\\', 'a', 'a b', 'a!', 'a#', 'a-b', 'aé', 'b', 'é']
     const keyed = ['', '#', 'a', 'a!b', 'a-b', 'b'].map((uid) => keyElement([['uid', uid]]))
     assert.deepEqual(sortElements(keyed.toReversed()), keyed)

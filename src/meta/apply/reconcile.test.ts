@@ -6,7 +6,7 @@ import { exampleType } from '#kits/meta/example-kind.ts'
 import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts'
 import { reconcileFields } from './reconcile.ts'
 
-describe('reconcileFields', () => {
+describe('reconcileFields() after a schema change', () => {
   const spec = (fields: object): object => ({ 'f:spec': fields })
   const TABLE: readonly [what: string, owned: object, now: object][] = [
     ['a map that became atomic', { 'f:selector': { 'f:a': {}, 'f:b': {} } }, { 'f:selector': {} }],
@@ -18,7 +18,7 @@ describe('reconcileFields', () => {
     ],
   ]
   for (const [what, owned, now] of TABLE) {
-    it(`makes owners of parts own all of ${what}`, () => {
+    it(`gives owners of parts the whole of ${what}`, () => {
       const set = reconcileFields(exampleType, decodeFieldsV1(spec(owned)))
       assert.deepEqual(encodeFieldsV1(set), spec(now))
     })
@@ -30,7 +30,7 @@ describe('reconcileFields', () => {
     { 'f:free': { 'f:a': { 'f:b': {} } }, 'f:gone': { 'f:x': {} }, 'f:image': { 'f:x': {} } },
   ]
   for (const owned of KEPT) {
-    it(`does not change ${JSON.stringify(owned)}`, () => {
+    it(`keeps ${JSON.stringify(owned)}`, () => {
       const set = decodeFieldsV1(spec(owned))
       assert.equal(reconcileFields(exampleType, set), set)
     })

@@ -24,17 +24,17 @@ describe('managedFields of Scale', () => {
     entry('d', 'gone/v1', ['replicas']),
   ]
 
-  it('shows the owners of replicas, with the path of the Scale', () => {
+  it('contain the owners of replicas, with the path in a Scale', () => {
     assert.deepEqual(scaleEntries(workload, paths), [entry('a', 'autoscaling/v1', ['replicas'])])
   })
 
-  it('leaves the workload alone if the owner of replicas stays', () => {
+  it('keep those of the workload if the owner of replicas stays the same', () => {
     const scale = scaleEntries(workload, paths)
     const written = workloadEntries({ workload, scale, apiVersion: 'apps/v1', paths })
     assert.deepEqual(written, workload.slice(0, 3))
   })
 
-  it('takes replicas from other managers for the writer, without a time', () => {
+  it('transfer replicas from other managers to the writer, without a time', () => {
     const { time: _, ...taken } = entry('kubectl', 'apps/v1', ['replicas'], {
       operation: 'Update',
       subresource: 'scale',
@@ -44,7 +44,7 @@ describe('managedFields of Scale', () => {
     assert.deepEqual(written, [entry('a', 'apps/v1', ['paused']), workload[1], workload[2], taken])
   })
 
-  it('drops managers without fields, and removed versions', () => {
+  it('drop managers without fields, and removed versions', () => {
     const only = [entry('a', 'apps/v1', ['replicas']), entry('d', 'gone/v1', ['x'])]
     assert.deepEqual(workloadEntries({ workload: only, scale: [], apiVersion: 'apps/v1', paths }), [])
   })

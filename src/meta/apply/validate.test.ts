@@ -47,18 +47,18 @@ const TABLE: readonly [spec: unknown, faults: string[]][] = [
   ],
 ]
 
-describe('validateTyped', () => {
+describe('validation of an applied configuration', () => {
   for (const [spec, faults] of TABLE) {
-    it(`finds ${faults.length} faults in ${JSON.stringify(spec)}`, () => {
+    it(`reports ${JSON.stringify(faults)} for ${JSON.stringify(spec)}`, () => {
       assert.deepEqual(validateTyped(exampleType, { spec }), faults)
     })
   }
 
-  it('accepts duplicate items in stored objects', () => {
+  it('accepts duplicate list items in stored objects', () => {
     assert.deepEqual(validateTyped(exampleType, { spec: { tags: ['a', 'a'] } }, { allowDuplicates: true }), [])
   })
 
-  it('rejects an item without any key', () => {
+  it('rejects a list item without any key', () => {
     const items = struct([field('a', scalar('string')), field('b', scalar('string'))])
     const schema = struct([field('l', list(items), { listType: 'map', mapKeys: ['b', 'a'] })])
     assert.deepEqual(validateTyped({ schema }, { l: [{}] }), [
@@ -66,7 +66,7 @@ describe('validateTyped', () => {
     ])
   })
 
-  it('accepts any scalar for quantities and times, and anything for untyped fields', () => {
+  it('accepts any scalar for quantities and times, and any value for untyped fields', () => {
     const schema = struct([
       field('q', scalar('quantity')),
       field('t', scalar('time')),

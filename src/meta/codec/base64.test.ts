@@ -40,7 +40,7 @@ describe('normalizeBase64', () => {
     ['YQ==\n=', 5],
     ['YWJj_w==', 4],
   ] as const) {
-    it(`refuses ${JSON.stringify(text)} at byte ${at}`, () => {
+    it(`rejects ${JSON.stringify(text)} at byte ${at}`, () => {
       assert.throws(() => normalizeBase64(text), { message: `illegal base64 data at input byte ${at}` })
     })
   }

@@ -79,8 +79,8 @@ function specOf(json: string): unknown {
   return found
 }
 
-describe('decodeValue', () => {
-  it('adds only the always-written fields', () => {
+describe('decodeValue() by a schema', () => {
+  it('adds only the fields that Go always writes', () => {
     assert.equal(JSON.stringify(decode('{}').value), '{"spec":{"rules":null},"status":{}}')
     assert.equal(JSON.stringify(zeroValue(thing)), '{"spec":{"rules":null},"status":{}}')
     assert.notEqual(zeroValue(thing), zeroValue(thing))
@@ -96,14 +96,14 @@ describe('decodeValue', () => {
     )
   })
 
-  it('returns the given value if it is canonical', () => {
+  it('returns the given value unchanged if it is canonical', () => {
     const given = parseJson('{"spec":{"count":0,"ports":[{"port":1,"target":"a"}],"rules":null},"status":{}}')
     const before = JSON.stringify(given)
     assert.equal(decodeValue(thing, given, 'Strict', { offences: [] }), given)
     assert.equal(JSON.stringify(given), before)
   })
 
-  it('is idempotent', () => {
+  it('returns the same for a decoded value', () => {
     fc.assert(
       fc.property(
         fc.record(
@@ -151,7 +151,7 @@ describe('decodeValue', () => {
     it(`decodes ${given} to ${expected}`, () => assert.equal(JSON.stringify(specOf(given)), expected))
   }
 
-  it('keeps every int64', () => {
+  it('keeps every int64 value', () => {
     assert.deepEqual(specOf('{"size":9223372036854775807}'), { size: 9223372036854775807n })
     assert.deepEqual(specOf('{"size":-9223372036854775808}'), { size: -9223372036854775808n })
     assert.deepEqual(specOf('{"size":9007199254740991}'), { size: 9007199254740991 })
@@ -172,18 +172,18 @@ describe('decodeValue', () => {
     ['[]', 'array into Go value of type v1.Thing'],
     ['"x"', 'string into Go value of type v1.Thing'],
   ] as const) {
-    it(`refuses ${given}`, () => {
+    it(`rejects ${given}`, () => {
       const expected = new CodecError('type', `json: cannot unmarshal ${message}`)
       assert.throws(() => decode(given), { message: expected.message, code: 'type' })
     })
   }
 
-  it('fails with the first mismatch, but with an invalid quantity before any', () => {
+  it('fails with the first type mismatch, but with an invalid quantity before any other', () => {
     assert.throws(() => decode('{"spec":{"count":"a","size":"b"}}'), /ThingSpec\.spec\.count/)
     assert.throws(() => decode('{"spec":{"count":"a","sizes":{"x":"y"}}}'), /quantities must match/)
   })
 
-  it('names the embedded struct of a field', () => {
+  it('names the embedded struct of a field in its error', () => {
     const source = field('emptyDir', port, { pointer: true })
     const name = field('name', text)
     const inline: ProtobufMessage & { goType: string } = {
@@ -204,7 +204,7 @@ describe('decodeValue', () => {
   })
 })
 
-describe('decoding errors', () => {
+describe('unknown and repeated fields in decodeValue()', () => {
   for (const [given, offences] of [
     ['{"zork":1,"zork":2}', ['unknown field "zork"']],
     ['{"Spec":{}}', ['unknown field "Spec"']],
@@ -219,18 +219,18 @@ describe('decoding errors', () => {
     ['{"spec":{"labels":{"__proto__":"1","__proto__":"2"}}}', ['duplicate field "spec.labels.__proto__"']],
     ['{"__proto__":{},"constructor":1,"toString":2}', ['__proto__', 'constructor', 'toString'].map(unknownField)],
   ] as const) {
-    it(`of ${given} are reported in the order of the document`, () => {
+    it(`are reported in the order of the document: ${given}`, () => {
       assert.deepEqual(decode(given).offences, offences)
       assert.deepEqual(decode(given, 'Ignore').offences, [])
     })
   }
 
-  it('are limited to a hundred', () => {
+  it('are reported up to a hundred', () => {
     const many = Array.from({ length: 300 }, (_, index) => `"a${index}":1`).join(',')
     assert.equal(decode(`{${many}}`).offences.length, 100)
   })
 
-  it('are dropped from the object', () => {
+  it('are not part of the decoded object', () => {
     assert.equal(
       JSON.stringify(decode('{"__proto__":{"polluted":1},"a":1}').value),
       '{"spec":{"rules":null},"status":{}}',
@@ -239,8 +239,8 @@ describe('decoding errors', () => {
   })
 })
 
-describe('structs that keep unknown fields', () => {
-  it('have sorted keys and no unknown field', () => {
+describe('decoded structs that keep unknown fields', () => {
+  it('have sorted keys, and report no unknown field', () => {
     const open = { ...port, preserveUnknown: true }
     const offences: string[] = []
     const given = parseJson('{"zork":{"b":1.0,"a":2},"port":1,"__proto__":{},"name":""}', { exactNumbers: true })
@@ -250,8 +250,8 @@ describe('structs that keep unknown fields', () => {
   })
 })
 
-describe('hostile values', () => {
-  it('keep __proto__ as an ordinary key', () => {
+describe('decodeValue() with hostile input', () => {
+  it('keeps __proto__ as an ordinary key', () => {
     const { value } = decode('{"spec":{"labels":{"b":"1","__proto__":"2","a":"3"}}}')
     assert.match(JSON.stringify(value), /"labels":\{"__proto__":"2","a":"3","b":"1"\}/)
     const nested = decode('{"spec":{"secret":{"b":"","__proto__":[1]}}}').value as { spec: { secret: object } }
@@ -259,7 +259,7 @@ describe('hostile values', () => {
     assert.equal(Object.getPrototypeOf(nested.spec.secret), Object.prototype)
   })
 
-  it('are rejected if they nest deeper than the stack', () => {
+  it('rejects values that are nested deeper than the stack allows', () => {
     const recursive: { schema?: StructSchema } = {}
     const node = struct('v1.Node', [
       {
@@ -275,7 +275,7 @@ describe('hostile values', () => {
     assert.throws(() => decodeValue(node, value, 'Ignore', { offences: [] }), { code: 'depth' })
   })
 
-  it('are rejected if a short text makes too many structs', () => {
+  it('rejects a short text that leads to too many structs', () => {
     const ports = Array.from({ length: 50 }, () => null)
     const given = (): unknown => ({ spec: { ports: [...ports] } })
     assert.ok(decodeValue(thing, given(), 'Ignore', { offences: [] }))
@@ -283,7 +283,7 @@ describe('hostile values', () => {
   })
 })
 
-describe('union types', () => {
+describe('decodeValue() with union types', () => {
   const props: { schema?: StructSchema } = {}
   const lazily = (name: string, make: () => Schema): FieldSchema => ({
     ...field(name, text, { pointer: true }),
@@ -312,7 +312,7 @@ describe('union types', () => {
     return { value: decodeValue(self(), given, 'Strict', { offences }), offences }
   }
 
-  it('are accepted in each of their forms', () => {
+  it('accepts each of their forms', () => {
     for (const given of [{ more: true }, { more: false }, { more: { type: 'a' } }, { items: [{}, { type: 'b' }] }]) {
       assert.deepEqual(read(structuredClone(given)).value, given)
     }
@@ -320,14 +320,14 @@ describe('union types', () => {
     assert.deepEqual(read({ items: 'x' }).value, { items: null })
   })
 
-  it('drop unknown fields inside without reporting them', () => {
+  it('drops unknown fields inside without reporting them', () => {
     assert.deepEqual(read({ zork: 1, items: { zork: 1, type: 'a' } }), {
       value: { items: { type: 'a' } },
       offences: ['unknown field "zork"'],
     })
   })
 
-  it('fail at once, with the outer struct in the error', () => {
+  it('fails at once, with the outer struct in the error', () => {
     assert.throws(() => read({ more: 1 }), { message: 'boolean or JSON schema expected' })
     assert.throws(() => read({ items: { more: { type: 1 } } }), /field Props\.items\.more\.type of type string/)
   })

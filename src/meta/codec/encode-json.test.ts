@@ -21,7 +21,7 @@ describe('encodeJson', () => {
     )
   })
 
-  it('sorts index-like keys as text, only in maps that have them', () => {
+  it('sorts numeric keys as text in maps that contain some', () => {
     const value = {
       z: 1,
       data: { '10': 'a', '9': 'b', a: 'c', '01': 'd', '-1': 'e' },
@@ -33,7 +33,7 @@ describe('encodeJson', () => {
     )
   })
 
-  it('handles text that looks like such a key', () => {
+  it('handles string values that look like numeric keys', () => {
     assert.equal(encodeJson({ b: '"1":', a: 1 }), String.raw`{"b":"\"1\":","a":1}`)
   })
 
@@ -41,7 +41,7 @@ describe('encodeJson', () => {
     assert.equal(encodeJson(parseJson('{"a":1.0,"5":[1e2]}', { exactNumbers: true })), '{"5":[1e2],"a":1.0}')
   })
 
-  it('indents for people', () => {
+  it('indents the output with the option pretty', () => {
     const value = { b: [], c: {}, a: [1, { x: null }] }
     assert.equal(encodeJson(value, { pretty: true }), JSON.stringify(value, undefined, 2))
     assert.equal(
@@ -56,8 +56,8 @@ describe('encodeJson', () => {
   })
 })
 
-describe('lists', () => {
-  it('have items without a kind', () => {
+describe('encodeJson() of a list', () => {
+  it('omits kind and apiVersion of items', () => {
     const prefix = typeMetaPrefix(configMap)
     const texts = ['a', 'b'].map((name) => encodeJson({ kind: 'ConfigMap', apiVersion: 'v1', metadata: { name } }))
     const items = texts.map((text) => stripTypeMeta(text, prefix))
@@ -70,7 +70,7 @@ describe('lists', () => {
     assert.match(encodeJsonList({ gvk, metadata: '{}', items: [] }), /"items":\[\]\}$/)
   })
 
-  it('keep items of another kind unchanged', () => {
+  it('keeps items of another kind unchanged', () => {
     assert.equal(stripTypeMeta('{"kind":"Secret"}', typeMetaPrefix(configMap)), '{"kind":"Secret"}')
   })
 })
@@ -91,7 +91,7 @@ function mapOf(length: number, entry: (at: number) => readonly [string, unknown]
 }
 
 describe('encodeJsonInSteps', () => {
-  it('writes small values of any form as encodeJson does', () => {
+  it('writes small values of any type as encodeJson does', () => {
     fc.assert(fc.property(fc.jsonValue(), assertSame))
     assertSame({ a: undefined, b: [undefined], c: 2n ** 62n })
   })
@@ -113,13 +113,13 @@ describe('encodeJsonInSteps', () => {
     )
   })
 
-  it('writes deep nesting', () => {
+  it('writes deeply nested values', () => {
     let value: unknown = 1
     for (let depth = 0; depth < 9000; depth++) value = depth % 2 === 0 ? [value] : { a: value }
     assertSame(value)
   })
 
-  it('takes many steps for what is large', () => {
+  it('takes many steps for large values', () => {
     const large = {
       'a wide map': mapOf(100_000, (at) => [`k${at}`, {}]),
       'a wide list': Array.from({ length: 100_000 }, (_, at) => `i${at}`),

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { goFieldName, unqualified } from './go-names.ts'
 
-describe('Go names', () => {
+describe('Go names of fields and types', () => {
   for (const [name, expected] of [
     ['replicas', 'Replicas'],
     ['uid', 'UID'],
@@ -16,10 +16,10 @@ describe('Go names', () => {
     ['$ref', 'Ref'],
     ['x-kubernetes-map-type', 'XKubernetesMapType'],
   ] as const) {
-    it(`maps the field ${name} to ${expected}`, () => assert.equal(goFieldName(name), expected))
+    it(`are ${expected} for the field ${name}`, () => assert.equal(goFieldName(name), expected))
   }
 
-  it('are shown without their package', () => {
+  it('are printed without their package', () => {
     assert.equal(unqualified('v1.PodSpec'), 'PodSpec')
     assert.equal(unqualified('string'), 'string')
   })

@@ -43,7 +43,7 @@ function summary(outcome: Negotiation | Refusal): string {
   return [mediaType, as?.kind, stream && 'stream', pretty && 'pretty'].filter(Boolean).join(' ')
 }
 
-describe('negotiateAccept', () => {
+describe('negotiateAccept()', () => {
   for (const [accept, offer, expected] of [
     ['', object, json],
     ['*/*', object, json],
@@ -82,19 +82,19 @@ describe('negotiateAccept', () => {
     ['application/*', custom, json],
     [',;=/,//', custom, onlyThese],
   ] as const) {
-    it(`answers Accept ${JSON.stringify(accept)} for a ${offer.endpoint} resource with ${JSON.stringify(expected)}`, () => {
+    it(`chooses ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} and a response of type ${offer.endpoint}`, () => {
       assert.equal(summary(negotiateAccept(accept, offer)), expected)
     })
   }
 
-  it('rejects with the code and reason of a Status', () => {
+  it('rejects unacceptable formats with the code and reason of a Status', () => {
     assert.deepEqual(negotiateAccept('text/html', custom), { code: 406, reason: 'NotAcceptable', message: onlyThese })
     assert.match(notAnObject('*core.PodList').message, /^you requested PartialObjectMetadata, .* is a list \(\*core/)
     assert.match(notAList('*core.Pod').message, /^you requested PartialObjectMetadataList, .* is not a list \(\*core/)
   })
 })
 
-describe('negotiateWatch', () => {
+describe('negotiateWatch()', () => {
   for (const [accept, offer, expected] of [
     ['', list, json],
     [protobuf, list, protobuf],
@@ -106,12 +106,12 @@ describe('negotiateWatch', () => {
     [yaml, custom, onlyStreams],
     ['text/html', list, `${unroutable}, ${json};stream=watch, ${protobuf};stream=watch`],
   ] as const) {
-    it(`answers Accept ${JSON.stringify(accept)} for a ${offer.endpoint} resource with ${JSON.stringify(expected)}`, () => {
+    it(`chooses ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} and a watch of type ${offer.endpoint}`, () => {
       assert.equal(summary(negotiateWatch(accept, offer)), expected)
     })
   }
 
-  it('has a stream parameter in the Content-Type except for JSON', () => {
+  it('adds a stream parameter to the Content-Type except for JSON', () => {
     const watch = (accept: string): string =>
       contentTypeOf(negotiateWatch(accept, list) as Negotiation, { watch: true })
     assert.equal(watch(''), json)
@@ -119,7 +119,7 @@ describe('negotiateWatch', () => {
   })
 })
 
-describe('negotiateDiscovery', () => {
+describe('negotiateDiscovery()', () => {
   const aggregated = 'g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
   for (const [accept, expected] of [
     ['', json],
@@ -130,19 +130,19 @@ describe('negotiateDiscovery', () => {
     [`${json};${aggregated.replace('v2', 'v2beta1')}`, onlyThese],
     [protobuf, protobuf],
   ] as const) {
-    it(`answers Accept ${JSON.stringify(accept)} with ${JSON.stringify(expected)}`, () => {
+    it(`chooses ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)}`, () => {
       assert.equal(summary(negotiateDiscovery(accept)), expected)
     })
   }
 
-  it('repeats the request in the Content-Type', () => {
+  it('repeats the requested parameters in the Content-Type', () => {
     const outcome = negotiateDiscovery(`${json};v=v2;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io`)
     assert.equal(contentTypeOf(outcome as Negotiation), `${json};${aggregated}`)
     assert.equal(contentTypeOf(negotiateAccept(`${json};${table}`, object) as Negotiation), json)
   })
 })
 
-describe('negotiateContentType', () => {
+describe('negotiateContentType()', () => {
   const unknown = 'the body of the request was in an unknown format - accepted media types include:'
   for (const [header, expected] of [
     ['', json],
@@ -157,19 +157,19 @@ describe('negotiateContentType', () => {
     [`${json},${yaml}`, undefined],
     [protobuf, protobuf],
   ] as const) {
-    it(`reads Content-Type ${JSON.stringify(header)} as ${expected ?? 'unknown'}`, () => {
+    it(`maps Content-Type ${JSON.stringify(header)} to ${expected ?? 'no format'}`, () => {
       const outcome = negotiateContentType(header, MEDIA_TYPES)
       assert.equal(isRefusal(outcome) ? outcome.message : outcome, expected ?? `${unknown} ${three}`)
     })
   }
 
-  it('has no protobuf for custom resources', () => {
+  it('rejects protobuf for custom resources', () => {
     const outcome = negotiateContentType(protobuf, CUSTOM_RESOURCE_MEDIA_TYPES)
     assert.deepEqual(outcome, { code: 415, reason: 'UnsupportedMediaType', message: `${unknown} ${json}, ${yaml}` })
   })
 })
 
-describe('negotiatePatch', () => {
+describe('negotiatePatch()', () => {
   const strategic = 'application/strategic-merge-patch+json'
   const merge = 'application/merge-patch+json'
   const customTypes = 'application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml'
@@ -186,14 +186,14 @@ describe('negotiatePatch', () => {
       `the body of the request was in an unknown format - accepted media types include: ${customTypes}`,
     ],
   ] as const) {
-    it(`reads patch type ${JSON.stringify(header)} of a ${endpoint} kind as ${expected}`, () => {
+    it(`maps patch type ${JSON.stringify(header)} of a ${endpoint} kind to ${expected}`, () => {
       const outcome = negotiatePatch(header, endpoint)
       assert.equal(isRefusal(outcome) ? outcome.message : outcome, expected)
     })
   }
 })
 
-describe('prefersPretty', () => {
+describe('prefersPretty() for indented output', () => {
   for (const [pretty, userAgent, expected] of [
     ['', 'kubectl/v1.36.4', false],
     ['true', 'kubectl/v1.36.4', true],
@@ -205,13 +205,13 @@ describe('prefersPretty', () => {
     ['', 'Mozilla/5.0 (X11)', true],
     ['', 'Mozilla/4.0', false],
   ] as const) {
-    it(`is ${expected} for pretty=${pretty} and user agent "${userAgent}"`, () => {
+    it(`returns ${expected} for pretty=${pretty} and user agent "${userAgent}"`, () => {
       assert.equal(prefersPretty(pretty, userAgent), expected)
     })
   }
 })
 
-describe('parseAccept', () => {
+describe('parseAccept()', () => {
   it('parses hostile headers in linear time', () => {
     assertGrowth(200_000, (size) => `a${' '.repeat(size)}!`, parseAccept)
     // Each clause is better than all before it.
@@ -226,7 +226,7 @@ describe('parseAccept', () => {
     assert.deepEqual(types('a, /, a/, a/b/c, *'), ['/', '*/*'].slice(1))
   })
 
-  it('reads valid parameters', () => {
+  it('returns valid parameters', () => {
     const [clause] = parseAccept('a/b; x = 1 ;y=;z=a=b; q=0.5')
     assert.deepEqual([clause?.quality, [...(clause?.params ?? [])]], [0.5, [['x', '1']]])
   })

@@ -70,7 +70,7 @@ describe('decodeObject', () => {
   })
 
   for (const body of ['{}', 'null', '{"kind":"","apiVersion":""}', '{"kind":"ConfigMap"}', '{"apiVersion":"v1"}']) {
-    it(`takes the default kind for ${body}`, () => {
+    it(`uses the default kind for ${body}`, () => {
       const { gvk, object } = decodeObject(body, json, options)
       assert.deepEqual(gvk, configMap)
       assert.equal(encodeJson(object), '{"kind":"ConfigMap","apiVersion":"v1"}')
@@ -121,7 +121,7 @@ describe('decodeObject', () => {
       'no kind "__proto__" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
     ],
   ] as const) {
-    it(`refuses ${body || 'nothing'}`, () => {
+    it(`rejects ${body || 'an empty body'}`, () => {
       const error = refusal(() => decodeObject(body, json, { schemaFor }))
       assert.deepEqual([error.code, error.message], [code, message])
     })
@@ -136,7 +136,7 @@ describe('decodeObject', () => {
     assert.deepEqual(offences, ['unknown field "Kind"', 'unknown field "apiversion"'])
   })
 
-  it('reports duplicate keys of YAML, sorted like Go', () => {
+  it('reports duplicate keys of YAML, sorted as in Go', () => {
     const body = 'zork: 1\ndata:\n  a: b\n  a: c\nbar: 2\n'
     assert.deepEqual(decodeObject(body, yaml, { ...options, validation: 'Warn' }).offences, [
       'line 4: key "a" already set in map',
@@ -156,7 +156,7 @@ describe('decodeObject', () => {
   })
 })
 
-describe('an expected kind', () => {
+describe('decodeObject() with an expected kind', () => {
   const decode = (body: string, validation: FieldValidation = 'Strict'): CodecError =>
     refusal(() => decodeObject(body, json, { ...options, expected, validation }))
   const answer = (body: string): string => badRequestText(decode(body), 'ConfigMap', Buffer.from(body))
@@ -184,23 +184,23 @@ describe('an expected kind', () => {
       `the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: invalid character 'x' looking for beginning of value (787b2264617461223a7b2261223a2262636465666768696a6b6c6d6e6f70 ...)`,
     ],
   ] as const) {
-    it(`answers ${body} with upstream's error`, () => assert.equal(answer(body), message))
+    it(`fails for ${body} with upstream's error`, () => assert.equal(answer(body), message))
   }
 
-  it('may have another version if the endpoint accepts it', () => {
+  it('accepts another version if the endpoint accepts it', () => {
     const lenient = { ...options, expected: { ...expected, acceptsVersion: () => true } }
     assert.equal(decodeObject('{"kind":"ConfigMap","apiVersion":"v1beta1"}', json, lenient).gvk.version, 'v1beta1')
   })
 
-  it('is checked before offences, and another version after', () => {
+  it('checks the kind before unknown fields, and another version after them', () => {
     assert.equal(decode('{"kind":"Secret","apiVersion":"v1","a":1}').code, 'wrong-kind')
     assert.equal(decode('{"kind":"ConfigMap","apiVersion":"v1beta1","a":1}').code, 'strict')
     assert.equal(decode('{"kind":"ConfigMap","apiVersion":"v1beta1","a":1}', 'Warn').code, 'wrong-version')
   })
 })
 
-describe('decodeUntypedObject', () => {
-  it('keeps everything, with sorted keys', () => {
+describe('decodeUntypedObject()', () => {
+  it('keeps all fields, with sorted keys', () => {
     const { gvk, object } = decodeUntypedObject('{"spec":{"b":null,"a":1.0},"kind":"W","apiVersion":"e.com/v1"}', json)
     assert.deepEqual(gvk, { group: 'e.com', version: 'v1', kind: 'W' })
     assert.equal(encodeJson(object), '{"apiVersion":"e.com/v1","kind":"W","spec":{"a":1,"b":null}}')
@@ -222,7 +222,7 @@ describe('decodeUntypedObject', () => {
   })
 })
 
-describe('hostile bodies', () => {
+describe('decodeObject() with hostile bodies', () => {
   const read = (body: string, mediaType = json): unknown => decodeObject(body, mediaType, options).object
 
   for (const [name, body, code] of [
@@ -236,7 +236,7 @@ describe('hostile bodies', () => {
     ['a byte order mark', '\ufeff{}', 'syntax'],
     ['a bare NUL', '{"data":{"a":"\u0000"}}', 'syntax'],
   ] as const) {
-    it(`refuse ${name}`, () => assert.equal(refusal(() => read(body)).code, code))
+    it(`rejects ${name}`, () => assert.equal(refusal(() => read(body)).code, code))
   }
 
   for (const [name, body, expectedText] of [
@@ -248,12 +248,12 @@ describe('hostile bodies', () => {
     ['constructor', '{"data":{"constructor":"1"}}', '"data":{"constructor":"1"}'],
     ['keys like numbers', '{"data":{"9":"a","10":"b"}}', '"data":{"10":"b","9":"a"}'],
   ] as const) {
-    it(`keep ${name}`, () => {
+    it(`keeps ${name}`, () => {
       assert.equal(encodeJson(read(body)), `{"kind":"ConfigMap","apiVersion":"v1",${expectedText}}`)
     })
   }
 
-  it('do not change prototypes', () => {
+  it('does not change prototypes', () => {
     const body = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"data":{"__proto__":"x"}}'
     for (const mediaType of [json, yaml]) decodeObject(body, mediaType, { ...options, validation: 'Warn' })
     assert.equal(({} as { polluted?: number }).polluted, undefined)

@@ -12,10 +12,10 @@ import {
   splitFrames,
 } from './partial.ts'
 
-describe('partial objects', () => {
+describe('PartialObjectMetadata', () => {
   const pod = { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a' }, spec: {} }
 
-  it('contain only the metadata', () => {
+  it('contains only the metadata', () => {
     assert.equal(
       encodeJson(partialObject(pod)),
       '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}',
@@ -23,7 +23,7 @@ describe('partial objects', () => {
     assert.equal(partialObject({}, 'v1beta1')['apiVersion'], 'meta.k8s.io/v1beta1')
   })
 
-  it('have their kind in lists too', () => {
+  it('has a kind also in lists', () => {
     const list = { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items: [pod] }
     assert.equal(
       encodeJson(partialList(list)),
@@ -34,12 +34,12 @@ describe('partial objects', () => {
   })
 })
 
-describe('watch frames', () => {
+describe('encoded watch events', () => {
   it('are lines in JSON', () => {
     assert.equal(jsonWatchFrame('ADDED', '{"kind":"Pod"}'), '{"type":"ADDED","object":{"kind":"Pod"}}\n')
   })
 
-  it('have their length in front in protobuf, and contain the envelope', () => {
+  it('have a length prefix and an envelope in protobuf', () => {
     const frame = protobufWatchFrame('DELETED', Buffer.from('k8s\0x', 'latin1'))
     assert.equal(frame.toString('latin1'), '\0\0\0\x12\n\x07DELETED\x12\x07\n\x05k8s\0x')
     assert.deepEqual(decodeWatchEvent(frame.subarray(4)), {

@@ -102,14 +102,14 @@ function read(bytes: string, schema = spec): JsonObject {
 /** The always-written fields of a spec: always, null verbs and the empty item. */
 const nothing = { always: '', verbs: null, item: {} }
 
-describe('encodeMessage', () => {
-  it('writes values even if zero, and pointers if set', () => {
+describe('encodeMessage() to protobuf', () => {
+  it('writes value fields even if zero, and pointer fields only if set', () => {
     assert.equal(hex({}, item), '0a00')
     assert.equal(hex({ size: 0 }, item), '0a001000')
     assert.equal(hex({ name: 'é', size: -1 }, item), '0a02c3a910ffffffffffffffffff01')
   })
 
-  it('writes fields by number, repeated ones one by one, maps sorted, inlined members as messages', () => {
+  it('writes fields by number, repeated ones one by one, maps sorted, inlined structs as messages', () => {
     const object = {
       text: 'a',
       numbers: [1, 2],
@@ -135,12 +135,12 @@ describe('encodeMessage', () => {
   })
 })
 
-describe('decodeMessage', () => {
-  it('adds the always-written fields to an empty message', () => {
+describe('decodeMessage() from protobuf', () => {
+  it('adds the fields that Go always writes to an empty message', () => {
     assert.equal(encodeJson(read('')), '{"always":"","verbs":null,"item":{}}')
   })
 
-  it('treats zeros of values as absent and zeros of pointers as present', () => {
+  it('treats zero in value fields as absent and in pointer fields as present', () => {
     assert.deepEqual(read('0a0010001a0020002800'), { ...nothing, pointer: 0 })
   })
 
@@ -158,7 +158,7 @@ describe('decodeMessage', () => {
     assert.deepEqual(read('48014a0202034804')['numbers'], [1, 2, 3, 4])
   })
 
-  it('round-trips bytes and values', () => {
+  it('round-trips messages and values', () => {
     const text = fc.string({ unit: 'binary' }).map((value) => value.toWellFormed())
     const base64 = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('base64'))
     const itemValue = fc.record(
@@ -199,13 +199,13 @@ describe('decodeMessage', () => {
     )
   })
 
-  it('keeps __proto__ as a key and sorts unsorted keys', () => {
+  it('keeps __proto__ as a key and sorts keys', () => {
     const decoded = read('52060a016212013152 0e0a095f5f70726f746f5f5f120132'.replaceAll(' ', ''))
     assert.equal(encodeJson(decoded['labels']), '{"__proto__":"2","b":"1"}')
     assert.equal(Object.getPrototypeOf(decoded['labels']), Object.prototype)
   })
 
-  it('decodes zero times as absent and rejects those beyond the calendar', () => {
+  it('decodes zero times as absent and rejects times beyond the calendar', () => {
     assert.equal(read('7a00')['time'], undefined)
     assert.equal(read('7a0408001000')['time'], '1970-01-01T00:00:00Z')
     assert.equal(read('7a0b088092b8c398feffffff01')['time'], undefined)
@@ -227,7 +227,7 @@ describe('decodeMessage', () => {
     ['fb01', 'unexpected EOF'],
     ['10ffffffffffffffffffff01', 'proto: integer overflow'],
   ] as const) {
-    it(`refuses the bytes ${bytes} with upstream's error`, () => {
+    it(`rejects the bytes ${bytes} with upstream's error`, () => {
       assert.throws(
         () => read(bytes, item),
         (error) => error instanceof CodecError && error.message === message,
@@ -235,7 +235,7 @@ describe('decodeMessage', () => {
     })
   }
 
-  it('throws only CodecErrors, for any bytes', () => {
+  it('throws only CodecError for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
         try {
@@ -248,7 +248,7 @@ describe('decodeMessage', () => {
     )
   })
 
-  it('rejects too deep and too many messages', () => {
+  it('rejects messages that are too many or nested too deeply', () => {
     const node: StructSchema = struct('v1.Node', [1, 'not', item, { pointer: true }])
     const inner = node.fields.get('not') as { schema: Schema }
     inner.schema = node
@@ -262,7 +262,7 @@ describe('decodeMessage', () => {
   })
 })
 
-describe('union types', () => {
+describe('protobuf form of union types', () => {
   const orBool = struct('v1.OrBool', [1, 'allows', scalar('boolean')], [2, 'schema', item, { pointer: true }])
   const orList = struct('v1.OrList', [1, 'schema', item, { pointer: true }], [2, 'property', listOf(scalar('string'))])
   const any = (alternatives: StructSchema): Schema => ({ type: 'any', goType: alternatives.goType, alternatives })
@@ -280,17 +280,17 @@ describe('union types', () => {
     [{ items: { name: 'a' } }, '12050a030a0161'],
     [{ items: ['x', 'y'] }, '1206120178120179'],
   ] as const) {
-    it(`travel as a message of alternatives: ${JSON.stringify(object)}`, () => {
+    it(`is a message with a field for each alternative: ${JSON.stringify(object)}`, () => {
       assert.equal(hex(object as unknown as JsonObject, props), bytes)
       assert.deepEqual(read(bytes, props), object)
     })
   }
 })
 
-describe('envelope', () => {
+describe('protobuf envelope', () => {
   const gvk = { group: 'apps', version: 'v1', kind: 'Item' }
 
-  it('contains the kind of its message', () => {
+  it('contains apiVersion and kind of its message', () => {
     const bytes = encodeProtobuf(item, gvk, { name: 'x' })
     assert.equal(bytes.toString('latin1'), 'k8s\0\n\x0f\n\x07apps/v1\x12\x04Item\x12\x03\n\x01x\x1a\0"\0')
     const { apiVersion, kind, message } = decodeEnvelope(bytes)
@@ -313,7 +313,7 @@ describe('envelope', () => {
     ['k8s\0\x12', 'unexpected EOF'],
     ['k8s\0\x12\x05a', 'unexpected EOF'],
   ] as const) {
-    it(`is refused when it is ${JSON.stringify(bytes)}`, () => {
+    it(`is rejected if its bytes are ${JSON.stringify(bytes)}`, () => {
       assert.throws(() => decodeEnvelope(Buffer.from(bytes, 'latin1')), { message, code: 'syntax' })
     })
   }

@@ -5,7 +5,7 @@ import { parseJson } from '#lib/json/json.ts'
 
 import { normalizeUntyped } from './untyped.ts'
 
-describe('normalizeUntyped', () => {
+describe('normalizeUntyped() values', () => {
   for (const [given, expected] of [
     ['{"b":1,"a":{"d":2,"c":[{"f":1,"e":2}]}}', '{"a":{"c":[{"e":2,"f":1}],"d":2},"b":1}'],
     ['[1.0,1e2,-0,1.5,null,"x"]', '[1,100,0,1.5,null,"x"]'],
@@ -18,14 +18,14 @@ describe('normalizeUntyped', () => {
     })
   }
 
-  it('keeps every int64 and rejects numbers beyond doubles', () => {
+  it('keeps every int64 and rejects numbers beyond the range of doubles', () => {
     assert.deepEqual(normalizeUntyped(parseJson('[9223372036854775807]')), [9223372036854775807n])
     assert.throws(() => normalizeUntyped(parseJson('{"a":1e400}', { exactNumbers: true })), {
       message: 'json: cannot unmarshal number 1e400 into Go value of type float64',
     })
   })
 
-  it('handles any depth', () => {
+  it('handles values of any depth', () => {
     let value: unknown = { b: 1, a: 2 }
     for (let level = 0; level < 100_000; level++) value = [value]
     normalizeUntyped(value)

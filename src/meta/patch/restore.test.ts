@@ -34,8 +34,8 @@ const schema = struct('v1.Outer', {
   map: { type: 'map', values: inner },
 })
 
-describe('restore', () => {
-  it('converts all matching values', () => {
+describe('restore() of typed values from JSON', () => {
+  it('converts all values of the expected type', () => {
     const value = {
       small: 1,
       on: true,
@@ -52,13 +52,13 @@ describe('restore', () => {
     assert.deepEqual(restore(schema, value).value, { small: 705032704, large: -(2n ** 63n), half: 2 ** 60 })
   })
 
-  it('reports unknown fields in order, without map keys', () => {
+  it('reports unknown fields in order, but no map keys', () => {
     const value = { z: 1, list: [{ y: 1 }], map: { k: { x: 1 } } }
     const unknown = ['unknown field "list[0].y"', 'unknown field "map.x"', 'unknown field "z"']
     assert.deepEqual(restore(schema, value).unknown, unknown)
   })
 
-  it('fails at the first mismatch in the order of the type', () => {
+  it('fails at the first type mismatch in field order', () => {
     for (const [value, message] of [
       [{ large: 'x', small: 'x' }, 'unrecognized type: int32'],
       [{ large: 1.5 }, 'cannot convert float64 to int64'],

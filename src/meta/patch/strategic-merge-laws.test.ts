@@ -64,8 +64,8 @@ function orderless(value: { labels?: object; containers?: unknown[]; finalizers?
   }
 }
 
-describe('strategic merge, as a law', () => {
-  it('equals the naive model', () => {
+describe('strategic merge of any values', () => {
+  it('equals a simple model', () => {
     fc.assert(
       fc.property(spec, patchSpec, (original, patch) => {
         const merged = strategicMerge(pod, original, patch)
@@ -84,7 +84,7 @@ describe('strategic merge, as a law', () => {
     )
   })
 
-  it('keeps every element if it only orders', () => {
+  it('keeps every element if the patch only orders them', () => {
     fc.assert(
       fc.property(fc.uniqueArray(name, { minLength: 1 }), fc.uniqueArray(name, { minLength: 1 }), (values, order) => {
         const merged = strategicMerge(pod, { finalizers: values }, { '$setElementOrder/finalizers': order })
@@ -100,7 +100,7 @@ describe('strategic merge, as a law', () => {
     )
   })
 
-  it('keeps one of each duplicate, in the order of the patch', () => {
+  it('keeps one of several duplicates, in the order of the patch', () => {
     const values = fc.array(fc.nat(4).map(String))
     fc.assert(
       fc.property(values, values, (finalizers, added) => {

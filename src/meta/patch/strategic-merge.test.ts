@@ -12,106 +12,111 @@ type Case = readonly [what: string, original: JsonMap, patch: JsonMap, result: J
 const abc = [{ name: 'a' }, { name: 'b' }, { name: 'c' }]
 
 const MERGES: readonly Case[] = [
-  ['an empty patch changes nothing', { host: 'a' }, {}, { host: 'a' }],
-  ['values are set', { host: 'a' }, { host: 'b' }, { host: 'b' }],
-  ['null deletes a field', { host: 'a', labels: { x: '1' } }, { host: null, raw: null }, { labels: { x: '1' } }],
+  ['changes nothing with an empty patch', { host: 'a' }, {}, { host: 'a' }],
+  ['sets values', { host: 'a' }, { host: 'b' }, { host: 'b' }],
+  ['deletes a field with null', { host: 'a', labels: { x: '1' } }, { host: null, raw: null }, { labels: { x: '1' } }],
   [
-    'maps merge key by key',
+    'merges maps key by key',
     { labels: { a: '1', b: '2' } },
     { labels: { b: '3', c: '4' } },
     { labels: { a: '1', b: '3', c: '4' } },
   ],
-  ['null deletes a key of a map', { labels: { a: '1', b: '2' } }, { labels: { a: null } }, { labels: { b: '2' } }],
-  ['a value replaces one of another type', { labels: { a: '1' } }, { labels: ['x'] }, { labels: ['x'] }],
+  ['deletes a key of a map with null', { labels: { a: '1', b: '2' } }, { labels: { a: null } }, { labels: { b: '2' } }],
+  ['replaces a value of another type', { labels: { a: '1' } }, { labels: ['x'] }, { labels: ['x'] }],
   [
-    'lists without a strategy are replaced',
+    'replaces lists without patchStrategy',
     { tolerations: abc },
     { tolerations: [{ name: 'x' }] },
     { tolerations: [{ name: 'x' }] },
   ],
   [
-    'fields with strategy replace are replaced',
+    'replaces fields with patchStrategy replace',
     { whole: { name: 'a', value: 'b' } },
     { whole: { name: 'c' } },
     { whole: { name: 'c' } },
   ],
   [
-    'lists merge by merge key, elements of the patch first',
+    'merges lists by merge key, elements of the patch first',
     { containers: [{ name: 'a', image: '1' }, { name: 'b' }] },
     { containers: [{ name: 'c' }, { name: 'a', command: ['x'] }] },
     { containers: [{ name: 'c' }, { name: 'a', image: '1', command: ['x'] }, { name: 'b' }] },
   ],
   [
-    'nested lists merge',
+    'merges nested lists',
     { containers: [{ name: 'a', env: [{ name: 'A', value: '1' }] }] },
     { containers: [{ name: 'a', env: [{ name: 'A', value: null }, { name: 'B' }] }] },
     { containers: [{ name: 'a', env: [{ name: 'A' }, { name: 'B' }] }] },
   ],
   [
-    'lists of values merge as sets',
+    'merges lists of scalars as sets',
     { finalizers: ['a', 'b'] },
     { finalizers: ['c', 'b'] },
     { finalizers: ['c', 'a', 'b'] },
   ],
   [
-    '$patch replace replaces the map',
+    'replaces a map with $patch: replace',
     { labels: { a: '1' } },
     { labels: { $patch: 'replace', b: '2' } },
     { labels: { b: '2' } },
   ],
-  ['$patch delete empties the map', { labels: { a: '1' } }, { labels: { $patch: 'delete', b: '2' } }, { labels: {} }],
-  ['$patch on the whole object replaces it', { host: 'a' }, { $patch: 'replace', labels: {} }, { labels: {} }],
   [
-    '$patch delete removes elements by merge key',
+    'empties a map with $patch: delete',
+    { labels: { a: '1' } },
+    { labels: { $patch: 'delete', b: '2' } },
+    { labels: {} },
+  ],
+  [
+    'replaces the whole object with $patch at the root',
+    { host: 'a' },
+    { $patch: 'replace', labels: {} },
+    { labels: {} },
+  ],
+  [
+    'removes list elements with $patch: delete by merge key',
     { containers: abc },
     { containers: [{ $patch: 'delete', name: 'b' }] },
     { containers: [abc[0], abc[2]] },
   ],
   [
-    '$patch replace replaces the list',
+    'replaces a list with $patch: replace',
     { containers: abc },
     { containers: [{ name: 'x' }, { $patch: 'replace' }] },
     { containers: [{ name: 'x' }] },
   ],
-  ['a directive for a missing field is dropped', {}, { labels: { $patch: 'delete' }, host: 'a' }, { host: 'a' }],
+  ['drops a directive for a missing field', {}, { labels: { $patch: 'delete' }, host: 'a' }, { host: 'a' }],
   [
-    'nulls in new values are dropped, except from lists',
+    'drops nulls in new values, except from lists',
     {},
     { labels: { a: null, b: '1' }, tolerations: [null, { name: null }] },
     { labels: { b: '1' }, tolerations: [null, {}] },
   ],
   [
-    '$retainKeys drops keys that it does not name',
+    'drops keys that $retainKeys does not name',
     { strategy: { type: 'Rolling', rolling: { name: 'x' } } },
     { strategy: { $retainKeys: ['type'], type: 'Recreate' } },
     { strategy: { type: 'Recreate' } },
   ],
   [
-    '$retainKeys keeps nulls and directives',
+    'keeps nulls and directives despite $retainKeys',
     { strategy: { type: 'a', rolling: {} } },
     { strategy: { $retainKeys: ['type'], rolling: null } },
     { strategy: { type: 'a' } },
   ],
   [
-    '$deleteFromPrimitiveList removes values',
+    'removes values with $deleteFromPrimitiveList',
     { finalizers: ['a', 'b', 'c'] },
     { '$deleteFromPrimitiveList/finalizers': ['a', 'c', 'x'] },
     { finalizers: ['b'] },
   ],
+  ['ignores $deleteFromPrimitiveList for a missing list', {}, { '$deleteFromPrimitiveList/finalizers': ['a'] }, {}],
   [
-    '$deleteFromPrimitiveList for a missing list does nothing',
-    {},
-    { '$deleteFromPrimitiveList/finalizers': ['a'] },
-    {},
-  ],
-  [
-    '$setElementOrder orders values',
+    'orders scalars with $setElementOrder',
     { finalizers: ['a', 'b', 'c'] },
     { '$setElementOrder/finalizers': ['c', 'b', 'a'] },
     { finalizers: ['c', 'b', 'a'] },
   ],
   [
-    '$setElementOrder orders maps, and elements only on the server keep their position',
+    'orders maps with $setElementOrder, and keeps the position of elements that only the server has',
     { containers: [{ name: 'x' }, ...abc, { name: 'y' }] },
     {
       '$setElementOrder/containers': [{ name: 'c' }, { name: 'new' }, { name: 'a' }, { name: 'b' }],
@@ -119,9 +124,9 @@ const MERGES: readonly Case[] = [
     },
     { containers: [{ name: 'x' }, { name: 'c' }, { name: 'new' }, { name: 'a' }, { name: 'b' }, { name: 'y' }] },
   ],
-  ['$setElementOrder for a missing list does nothing', {}, { '$setElementOrder/containers': [{ name: 'a' }] }, {}],
+  ['ignores $setElementOrder for a missing list', {}, { '$setElementOrder/containers': [{ name: 'a' }] }, {}],
   [
-    'new elements are added unchanged',
+    'adds new elements unchanged',
     { containers: [] },
     { containers: [{ name: 'a', image: null }] },
     { containers: [{ name: 'a', image: null }] },
@@ -193,7 +198,7 @@ const FAILURES: readonly [
     "The order in patch list:\n[a b]\n doesn't match $setElementOrder list:\n[b a]\n",
   ],
   [
-    'an element without merge key',
+    'a patch element without merge key',
     { containers: abc },
     { containers: [{ image: 'x' }] },
     'failed',
@@ -288,14 +293,14 @@ describe('strategic merge patch', () => {
   }
 
   for (const [what, original, patch, code, message] of FAILURES) {
-    it(`refuses ${what}`, () => {
+    it(`rejects ${what}`, () => {
       const refusal = (error: unknown): boolean =>
         error instanceof StrategicMergeError && error.code === code && error.message === message
       assert.throws(() => strategicMerge(pod, original, patch), refusal)
     })
   }
 
-  it('treats no key specially', () => {
+  it('treats keys such as __proto__ like others', () => {
     const patch = JSON.parse('{"labels":{"__proto__":"x","constructor":"y","":"z"}}') as JsonMap
     const merged = strategicMerge(pod, { labels: { a: '1' } }, patch)
     assert.equal(JSON.stringify(merged), '{"labels":{"a":"1","__proto__":"x","constructor":"y","":"z"}}')

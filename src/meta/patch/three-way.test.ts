@@ -24,7 +24,7 @@ describe('three-way strategic merge patch', () => {
     assert.deepEqual(threeWayStrategicPatch(pod, { original, modified: original, current }), {})
   })
 
-  it('removes fields that the new configuration lacks, and keeps fields of others', () => {
+  it('removes fields that the new configuration lacks, and keeps fields of other clients', () => {
     const modified = podOf(container('a', '2'))
     const current = podOf(container('a', '1'), container('b', '1'), container('sidecar', '9'))
     const patch = threeWayStrategicPatch(pod, { original, modified, current })
@@ -32,13 +32,13 @@ describe('three-way strategic merge patch', () => {
     assert.deepEqual(containers, [container('a', '2'), container('sidecar', '9')])
   })
 
-  it('resets fields that others changed', () => {
+  it('resets fields that other clients changed', () => {
     const current = podOf(container('a', 'by hand'), container('b', '1'))
     const patch = threeWayStrategicPatch(pod, { original, modified: original, current })
     assert.deepEqual(strategicMerge(pod, current, patch), original)
   })
 
-  it('replaces the source of a volume, even if others set it', () => {
+  it('replaces the source of a volume, even if another client set it', () => {
     const modified = { volumes: [{ name: 'data', emptyDir: {} }] }
     const current = { volumes: [{ name: 'data', hostPath: { value: '/x' } }] }
     for (const last of [{}, current]) {
@@ -49,7 +49,7 @@ describe('three-way strategic merge patch', () => {
     }
   })
 
-  it('retains keys only in changed list elements', () => {
+  it('applies $retainKeys only to list elements that changed', () => {
     const volumes = [{ name: 'data', emptyDir: {} }]
     const patch = threeWayStrategicPatch(pod, { original: { volumes }, modified: { volumes }, current: { volumes } })
     assert.deepEqual(patch, {})
@@ -57,7 +57,7 @@ describe('three-way strategic merge patch', () => {
 })
 
 describe('three-way merge patch', () => {
-  it('removes fields that the new configuration lacks, and keeps fields of others', () => {
+  it('removes fields that the new configuration lacks, and keeps fields of other clients', () => {
     const patch = threeWayMergePatch({
       original: { spec: { a: 1, gone: 1 } },
       modified: { spec: { a: 2 } },

@@ -35,7 +35,7 @@ describe('validateIp()', () => {
     ['1:0:0:2:0:0:0:3', 'must be in canonical form ("1:0:0:2::3")'],
     ['::1.2.3.4', 'must be in canonical form ("::102:304")'],
   ] as const) {
-    it(`${detail === undefined ? 'accepts' : 'refuses'} "${text}"`, () => {
+    it(`${detail === undefined ? 'accepts' : 'rejects'} "${text}"`, () => {
       assert.deepEqual(
         validateIp(fieldPath('f'), text).map((error) => error.detail),
         detail === undefined ? [] : [detail],
@@ -43,7 +43,7 @@ describe('validateIp()', () => {
     })
   }
 
-  it('is lenient in old fields', () => {
+  it('accepts legacy formats in old fields', () => {
     assert.deepEqual(validateLegacyIp(fieldPath('f'), '01.2.3.4'), [])
     assert.deepEqual(validateLegacyIp(fieldPath('f'), '::ffff:1.2.3.4'), [])
     assert.equal(validateLegacyIp(fieldPath('f'), '01.2.3.4', { strict: true }).length, 1)
@@ -76,7 +76,7 @@ describe('validateCidr()', () => {
     ['10.0.0.1/8', 'must not have bits set beyond the prefix length'],
     ['2001:DB8::/64', 'must be in canonical form ("2001:db8::/64")'],
   ] as const) {
-    it(`${detail === undefined ? 'accepts' : 'refuses'} "${text}"`, () => {
+    it(`${detail === undefined ? 'accepts' : 'rejects'} "${text}"`, () => {
       assert.deepEqual(
         validateCidr(fieldPath('f'), text).map((error) => error.detail),
         detail === undefined ? [] : [detail],
@@ -84,7 +84,7 @@ describe('validateCidr()', () => {
     })
   }
 
-  it('is lenient in old fields, and removes bits beyond the prefix', () => {
+  it('accepts legacy formats in old fields, and clears bits beyond the prefix', () => {
     assert.deepEqual(validateLegacyCidr(fieldPath('f'), '10.0.0.1/08'), [])
     assert.equal(validateLegacyCidr(fieldPath('f'), '10.0.0.1/8', { strict: true }).length, 1)
     assert.equal(canonicalCidr('10.1.2.3/08'), '10.0.0.0/8')

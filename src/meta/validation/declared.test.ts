@@ -5,7 +5,7 @@ import { atLeast, atMost, itemLimit, longName, oneMember, requiredName, shortNam
 import { fieldErrorText } from './field-error.ts'
 import { fieldPath } from './field-path.ts'
 
-test('limits accept absent values', () => {
+test('declared limits accept absent values', () => {
   assert.deepEqual([...atLeast(fieldPath('f'), undefined, 1), ...atMost(fieldPath('f'), undefined, 1)], [])
   assert.deepEqual([...atLeast(fieldPath('f'), 1, 1), ...atMost(fieldPath('f'), 1, 1)], [])
   assert.deepEqual([...atLeast(fieldPath('f'), 0, 1), ...atMost(fieldPath('f'), 2, 1)].map(fieldErrorText), [
@@ -14,7 +14,7 @@ test('limits accept absent values', () => {
   ])
 })
 
-test('a union is validated again only if the member changes', () => {
+test('declared unions are validated again only if their member changes', () => {
   interface Union {
     readonly a?: object
     readonly b?: object | null
@@ -28,7 +28,7 @@ test('a union is validated again only if the member changes', () => {
   assert.equal(errorsOf({ a: {}, b: {} }, { a: {} }).length, 1)
 })
 
-test('names count bytes', () => {
+test('declared name lengths count bytes', () => {
   assert.deepEqual(
     shortName(fieldPath('f'), 'x'.repeat(64)).map(({ detail }) => detail),
     ['must be no more than 63 bytes'],
@@ -40,7 +40,7 @@ test('names count bytes', () => {
   assert.deepEqual(requiredName(fieldPath('f'), undefined, longName).map(fieldErrorText), ['f: Required value'])
 })
 
-test('lists have limits and no duplicates', () => {
+test('declared lists have a maximum length and no duplicates', () => {
   assert.deepEqual(itemLimit(fieldPath('f'), [1, 2], 2), [])
   assert.deepEqual(itemLimit(fieldPath('f'), [1, 2], 1).map(fieldErrorText), [
     'f: Too many: 2: must have at most 1 item',

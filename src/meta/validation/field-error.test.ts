@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { aggregateText, fieldErrorBody, fieldErrorText, shownErrors } from './field-error.ts'
 import { asJson, type FieldError, fieldPath, verbatim, withErrorLimit, withOrigin } from './field-path.ts'
 
-describe('field paths', () => {
-  it('are built from names, indexes and keys', () => {
+describe('path of a field error', () => {
+  it('is built from names, indexes and keys', () => {
     assert.equal(String(fieldPath('').child('spec')), 'spec')
     assert.equal(String(fieldPath('spec').child('template').child('spec')), 'spec.template.spec')
     assert.equal(String(fieldPath('spec').child('template.spec')), 'spec.template.spec')
@@ -13,13 +13,13 @@ describe('field paths', () => {
     assert.equal(String(fieldPath('').index(0)), '[0]')
   })
 
-  it('know the root', () => {
+  it('recognizes the root', () => {
     assert.equal(fieldPath('').isRoot, true)
     assert.equal(fieldPath('').index(0).isRoot, false)
   })
 })
 
-describe('field errors', () => {
+describe('field error', () => {
   const table: [FieldError, string][] = [
     [fieldPath('p').invalid(0, 'must be greater than 0'), 'p: Invalid value: 0: must be greater than 0'],
     [fieldPath('p').invalid('', 'bad'), 'p: Invalid value: "": bad'],
@@ -53,9 +53,9 @@ describe('field errors', () => {
     [fieldPath('p').tooFew(0, 2), 'p: Too few: 0: must have at least 2 items'],
     [fieldPath('p').internal(new Error('boom')), 'p: Internal error: boom'],
   ]
-  for (const [error, text] of table) it(`is written as ${text}`, () => assert.equal(fieldErrorText(error), text))
+  for (const [error, text] of table) it(`has the text ${text}`, () => assert.equal(fieldErrorText(error), text))
 
-  it('are joined, each text once', () => {
+  it('is joined with others, each text once', () => {
     assert.equal(aggregateText([]), '')
     assert.equal(aggregateText([fieldPath('a').required(), fieldPath('a').required()]), 'a: Required value')
     assert.equal(
@@ -64,7 +64,7 @@ describe('field errors', () => {
     )
   })
 
-  it('print a bounded part of large values and of many errors', () => {
+  it('shows a bounded part of large values and of many errors', () => {
     const owners = Array.from({ length: 20_000 }, (_, n) => ({ name: `owner-${n}` }))
     const errors = owners.map(() => fieldPath('metadata.ownerReferences').invalid(owners, 'd'))
     const text = aggregateText(errors)
@@ -80,7 +80,7 @@ describe('field errors', () => {
     )
   })
 
-  it('write a value that several errors show only once', () => {
+  it('shows a value that several errors contain only once', () => {
     let writes = 0
     const value = {
       toJSON: () => {
@@ -95,7 +95,7 @@ describe('field errors', () => {
     assert.equal(writes, 1)
   })
 
-  it('end a validation that produces too many', () => {
+  it('aborts a validation with too many errors', () => {
     let looked = 0
     const errors = withErrorLimit(() =>
       Array.from({ length: 100_000 }, () => {

@@ -118,8 +118,8 @@ for (const [title, check, cases] of tables) {
   })
 }
 
-describe('other checks', () => {
-  it('accept valid and reject invalid examples', () => {
+describe('validation of names and numbers', () => {
+  it('accepts valid and rejects invalid examples', () => {
     const pairs: [names.Check, string, string][] = [
       [names.cIdentifier, '_a1', '1a'],
       [names.wildcardDns1123Subdomain, '*.a.b', '*.*.a'],
@@ -134,13 +134,13 @@ describe('other checks', () => {
     }
   })
 
-  it('check the bounds of numbers', () => {
+  it('checks the bounds of numbers', () => {
     assert.deepEqual(names.portNumber(65_535), [])
     assert.deepEqual(names.portNumber(0), ['must be between 1 and 65535, inclusive'])
     assert.deepEqual(names.userId(-1), ['must be between 0 and 2147483647, inclusive'])
   })
 
-  it('let a generateName end with a dash', () => {
+  it('allows a dash at the end of generateName', () => {
     for (const [base, good] of [
       ['web-', true],
       ['web--', true],
@@ -157,7 +157,7 @@ describe('other checks', () => {
     assert.deepEqual(names.nameIsPathSegment('..', true), [])
   })
 
-  it('check hostile lengths quickly and correctly', () => {
+  it('checks very long texts quickly and correctly', () => {
     const long = 'a'.repeat(1_000_000)
     assert.equal(names.dns1123Subdomain(`${long}!`).length, 2)
     assert.equal(names.qualifiedName(`${'a.'.repeat(500_000)}!`).length, 2)

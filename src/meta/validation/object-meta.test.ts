@@ -81,7 +81,7 @@ describe('validateObjectMeta()', () => {
     ],
   ]
   for (const [title, meta, expected] of table) {
-    it(`validates ${title}`, () => assert.deepEqual(short(validateObjectMeta(meta, rules)), expected))
+    it(`reports the errors of ${title}`, () => assert.deepEqual(short(validateObjectMeta(meta, rules)), expected))
   }
 
   it('accepts cluster-scoped objects', () => {
@@ -99,14 +99,14 @@ describe('validateObjectMetaUpdate()', () => {
     assert.deepEqual(validateObjectMetaUpdate(leaving, { ...leaving, finalizers: ['x.io/f'] }), [])
   })
 
-  it('rejects new finalizers once the object is being deleted', () => {
+  it('rejects new finalizers on an object with deletionTimestamp', () => {
     const next = { ...leaving, finalizers: ['y.io/f', 'x.io/f', 'a.io/f'] }
     assert.deepEqual(validateObjectMetaUpdate(next, { ...leaving, finalizers: ['x.io/f'] }).map(fieldErrorText), [
       'metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"a.io/f", "y.io/f"}',
     ])
   })
 
-  it('rejects changes of identifying fields', () => {
+  it('rejects changes of name, namespace and UID', () => {
     const next: ObjectMeta = { name: 'z', uid: 'v', generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' }
     const errors = validateObjectMetaUpdate(next, { ...leaving, generation: 2 }).map(fieldErrorText)
     assert.deepEqual(errors, [

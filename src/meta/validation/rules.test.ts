@@ -16,8 +16,8 @@ import {
 
 const short = (errors: readonly FieldError[]): string[] => errors.map((error) => fieldErrorText(error).slice(0, 70))
 
-describe('rules', () => {
-  it('reject a change, but not from absent to an empty map', () => {
+describe('validation rules', () => {
+  it('reject a change, but not a change from absent to an empty map', () => {
     assert.deepEqual(immutable(fieldPath('spec.selector'), {}, undefined), [])
     assert.deepEqual(short(immutable(fieldPath('spec.selector'), { a: 'b' }, {})), [
       'spec.selector: Invalid value: {"a":"b"}: field is immutable',
@@ -31,7 +31,7 @@ describe('rules', () => {
     assert.equal(error?.origin, 'minimum')
   })
 
-  it('validate labels by key and value, annotations by key and size', () => {
+  it('check labels by key and value, annotations by key and size', () => {
     assert.deepEqual(validateLabels(fieldPath('l'), { 'a/B': '' }), [])
     assert.deepEqual(short(validateLabels(fieldPath('l'), { '!': 'ok', ok: '!' })), [
       `l: Invalid value: "!": name part must consist of alphanumeric characters, '`.slice(0, 70),
@@ -45,7 +45,7 @@ describe('rules', () => {
     assert.equal(validateAnnotations(fieldPath('a'), { a: 'é'.repeat(131_072) }).length, 1)
   })
 
-  it('validate names with a domain', () => {
+  it('check names with a domain', () => {
     assert.deepEqual(validateFullyQualifiedName(fieldPath('f'), 'a.b.c'), [])
     assert.deepEqual(short(validateFullyQualifiedName(fieldPath('f'), 'a.b')), [
       'f: Invalid value: "a.b": should be a domain with at least three segments separated by dots'.slice(0, 70),
