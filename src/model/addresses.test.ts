@@ -28,7 +28,7 @@ describe('validateEndpointIp()', () => {
 })
 
 describe('ipFamilyOf()', () => {
-  it('treats a mapped address as the address it maps', () => {
+  it('returns IPv4 for an IPv4-mapped IPv6 address', () => {
     assert.deepEqual(['1.2.3.4', '::ffff:1.2.3.4', 'fd00::', 'x'].map(ipFamilyOf), ['IPv4', 'IPv4', 'IPv6', undefined])
   })
 })
@@ -45,7 +45,7 @@ describe('cidrWarnings()', () => {
     ['FD00::/8', ['f: IPv6 CIDR value "FD00::/8" should be in RFC 5952 canonical format ("fd00::/8")']],
   ]
   for (const [text, warnings] of cases) {
-    it(`returns ${warnings.length} warnings for ${text}`, () =>
+    it(`returns ${warnings.length === 0 ? 'no warnings' : 'warnings'} for ${text}`, () =>
       assert.deepEqual(cidrWarnings(fieldPath('f'), text), warnings))
   }
 })

@@ -6,7 +6,7 @@ import { fieldPath } from '#meta/validation/field-path.ts'
 
 import { intOrPercentValue, validateAtMostAll, validateIntOrPercent } from './int-or-percent.ts'
 
-test('rejects negative counts and invalid percentages', () => {
+test('int-or-percent fields reject negative counts and invalid percentages', () => {
   const percentage =
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
   const table: readonly (readonly [number | string | undefined, readonly string[]])[] = [
@@ -21,13 +21,13 @@ test('rejects negative counts and invalid percentages', () => {
     assert.deepEqual(validateIntOrPercent(fieldPath('f'), value).map(fieldErrorText), errors)
 })
 
-test('rejects percentages above 100', () => {
+test('int-or-percent fields reject percentages above 100', () => {
   const texts = (value: number | string | undefined): string[] =>
     validateAtMostAll(fieldPath('f'), value).map(fieldErrorText)
   for (const fine of [undefined, 1000, '100%', 'x']) assert.deepEqual(texts(fine), [])
   assert.deepEqual(texts('101%'), ['f: Invalid value: "101%": must not be greater than 100%'])
 })
 
-test('treats zero alike in both units', () => {
+test('int-or-percent fields treat 0 and 0% alike', () => {
   assert.deepEqual([0, '0%', 'x', '25%', 3].map(intOrPercentValue), [0, 0, 0, 25, 3])
 })

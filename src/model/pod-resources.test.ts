@@ -16,7 +16,7 @@ const pod = (spec: PodSpec, status: Pod['status'] = {}): Pick<Pod, 'spec' | 'sta
 const texts = (amounts: ReadonlyMap<string, Quantity>): Record<string, string> =>
   Object.fromEntries([...amounts].map(([name, amount]) => [name, quantityText(amount)]))
 
-describe('requests of a pod', () => {
+describe('resource requests of a pod', () => {
   const requests = (spec: PodSpec, options?: PodResourcesOptions): Record<string, string> =>
     texts(podRequests(pod(spec), options))
 
@@ -27,7 +27,7 @@ describe('requests of a pod', () => {
     })
   })
 
-  it('are those of the largest init container if it is larger', () => {
+  it('are those of the largest init container if that is larger', () => {
     const initContainers = [container({ cpu: '3' }), container({ cpu: '1', memory: '2Gi' })]
     assert.deepEqual(requests({ containers: [container({ cpu: '1', memory: '1Gi' })], initContainers }), {
       cpu: '3',
@@ -35,7 +35,7 @@ describe('requests of a pod', () => {
     })
   })
 
-  it('count sidecars with the containers, and with later init containers', () => {
+  it('include sidecars in the sum, also for later init containers', () => {
     const initContainers = [container({ cpu: '1' }, { restartPolicy: 'Always' }), container({ cpu: '3' })]
     assert.deepEqual(requests({ containers: [container({ cpu: '1' })], initContainers }), { cpu: '4' })
     assert.deepEqual(requests({ containers: [container({ cpu: '5' })], initContainers }), { cpu: '6' })
@@ -48,7 +48,7 @@ describe('requests of a pod', () => {
     assert.deepEqual(texts(podLimits(pod(spec))), { cpu: '1100m' })
   })
 
-  it('are the pod-level requests if there are any', () => {
+  it('are the pod-level requests if the pod has any', () => {
     const spec = {
       containers: [container({ cpu: '1', 'example.com/gpu': '1' })],
       resources: { requests: { cpu: '2' }, limits: { memory: '1Gi' } },
@@ -84,7 +84,7 @@ describe('requests of a pod', () => {
     assert.deepEqual(texts(podRequests(pod(spec, status()))), { cpu: '4' })
   })
 
-  it('are at least those of each container', () => {
+  it('are never lower than those of any container', () => {
     const amount = fc.constantFrom('0', '1m', '1', '2Gi')
     const one = fc.record({ cpu: amount, memory: amount })
     const kinds = fc.constantFrom(undefined, 'Always')
@@ -105,7 +105,7 @@ describe('requests of a pod', () => {
   })
 })
 
-describe('QoS class', () => {
+describe('QoS class of a pod', () => {
   const both = { cpu: '1', memory: '1Gi' }
   const classes: readonly [ResourceRequirements[], string, ResourceRequirements?][] = [
     [[{}], 'BestEffort'],
@@ -128,7 +128,7 @@ describe('QoS class', () => {
     it(`is ${wanted} for ${JSON.stringify(spec)}`, () => assert.equal(computeQosClass(spec), wanted))
   }
 
-  it('is the one in the status', () => {
+  it('is that in the status if the status has one', () => {
     assert.equal(qosClassOf(pod({ containers: [] }, { qosClass: 'Burstable' })), 'Burstable')
     assert.equal(qosClassOf(pod({ containers: [] })), 'BestEffort')
   })

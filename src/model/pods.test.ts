@@ -10,14 +10,14 @@ const ready = (status: string, lastTransitionTime: string | null = null): { stat
   return { status: { conditions: [condition] } }
 }
 
-describe('pods', () => {
-  it('are ready if their condition is true', () => {
+describe('predicates of pods', () => {
+  it('recognize a ready pod by its condition', () => {
     assert.equal(isReady(ready('True')), true)
     assert.equal(isReady(ready('False')), false)
     assert.equal(isReady({ status: {} }), false)
   })
 
-  it('are available after being ready for the minimum time', () => {
+  it('recognize an available pod, which was ready for the minimum time', () => {
     const since = ready('True', '2024-01-01T00:00:00Z')
     const at = (seconds: number): number => Date.UTC(2024, 0, 1) + seconds * 1000
     assert.equal(isAvailable(since, 10, at(9)), false)
@@ -27,14 +27,14 @@ describe('pods', () => {
     assert.equal(isAvailable(ready('False', '2024-01-01T00:00:00Z'), 0, at(99)), false)
   })
 
-  it('are active until they have ended or are deleted', () => {
+  it('recognize an active pod, which has neither ended nor been deleted', () => {
     assert.equal(isActive({ status: { phase: 'Running' }, metadata: {} }), true)
     assert.equal(isActive({ status: { phase: 'Failed' }, metadata: {} }), false)
     assert.equal(isActive({ status: {}, metadata: { deletionTimestamp: '2024-01-01T00:00:00Z' } }), false)
     assert.equal(isTerminal({ status: { phase: 'Succeeded' } }), true)
   })
 
-  it('are scheduled if they have a node', () => {
+  it('recognize a scheduled pod by its node', () => {
     assert.equal(isScheduled({ spec: { containers: [], nodeName: 'n' } }), true)
     assert.equal(isScheduled({ spec: { containers: [] } }), false)
   })
@@ -58,13 +58,13 @@ describe('pods', () => {
     [{ restartPolicyRules: [rule] }, 'Never', 42, false],
   ]
   for (const [own, restartPolicy, exitCode, restarts] of policies) {
-    it(`${restarts ? 'restart' : 'do not restart'} ${JSON.stringify(own)} in a pod of ${restartPolicy} after ${exitCode}`, () => {
+    it(`${restarts ? 'restart' : 'do not restart'} container ${JSON.stringify(own)} in a pod with restartPolicy ${restartPolicy} after exit code ${exitCode}`, () => {
       const container: Container = { name: 'a', resources: {}, ...own }
       assert.equal(shouldRestart(container, { containers: [container], restartPolicy }, exitCode), restarts)
     })
   }
 
-  it('may restart all containers', () => {
+  it('recognize a container whose rules may restart all containers', () => {
     const container: Container = { name: 'a', resources: {}, restartPolicyRules: [{ action: 'RestartAllContainers' }] }
     assert.equal(allMayRestart({ containers: [], initContainers: [container] }), true)
     assert.equal(allMayRestart({ containers: [] }), false)

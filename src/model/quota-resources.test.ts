@@ -6,8 +6,8 @@ import { fieldPath } from '#meta/validation/field-path.ts'
 import { isQuotaScope, isStandardQuotaResource, scopeFits } from './quota-resources.ts'
 import { amountOf, sortedAmounts, validateCapacity } from './resource-lists.ts'
 
-describe('quota resources', () => {
-  it('are those of pods and objects', () => {
+describe('resources of a ResourceQuota', () => {
+  it('are those of pods and object counts', () => {
     const known = [
       'cpu',
       'limits.memory',
@@ -20,7 +20,7 @@ describe('quota resources', () => {
     assert.equal(['storage', 'limits.storage', 'count/pods', 'x.io/y'].some(isStandardQuotaResource), false)
   })
 
-  it('match the scopes of their objects', () => {
+  it('must fit the scopes of the quota', () => {
     assert.equal(scopeFits('BestEffort', 'pods') && !scopeFits('BestEffort', 'cpu'), true)
     assert.equal(
       scopeFits('VolumeAttributesClass', 'requests.storage') && !scopeFits('PriorityClass', 'services'),
@@ -31,7 +31,7 @@ describe('quota resources', () => {
 })
 
 describe('resource lists', () => {
-  it('are read by name, without built-in object members', () => {
+  it('are read by name, without names such as "constructor" of Object.prototype', () => {
     assert.equal(amountOf({ cpu: '1' }, 'toString'), undefined)
     assert.deepEqual(sortedAmounts({ b: '1', a: '2' }), [
       ['a', '2'],

@@ -62,8 +62,8 @@ function covers(owned: PolicyRule, right: PolicyRule): boolean {
   return includes(owned.apiGroups, right.apiGroups) && coversResource(owned, right)
 }
 
-describe('uncoveredRights', () => {
-  it('equals the comparison of every single right with every rule', () => {
+describe('uncoveredRights() of RBAC rules', () => {
+  it('returns the same as a comparison of every single permission with every rule', () => {
     fc.assert(
       fc.property(fc.array(rule, { maxLength: 4 }), fc.array(rule, { maxLength: 3 }), (owned, wanted) => {
         const expected = wanted.flatMap((one) =>
@@ -83,7 +83,7 @@ describe('uncoveredRights', () => {
     resourceNames: names('n', count),
   })
 
-  it('does not expand a rule of 4,000 words into its 1,000,000,000,000 rights', () => {
+  it('does not expand a rule of 4,000 words into its 1,000,000,000,000 permissions', () => {
     assert.equal(uncoveredRights([], [wide(1000)]).length, 1000)
     assert.deepEqual(uncoveredRights([{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }], [wide(1000)]), [])
     const single = names('v', 1000).map((verb) => ({ verbs: [verb], apiGroups: ['*'], resources: ['*'] }))
@@ -91,7 +91,7 @@ describe('uncoveredRights', () => {
     assert.equal(uncoveredRights(single.slice(1), [wide(1000)])[0]?.verbs[0], 'v0')
   })
 
-  it('counts a rule with too many combinations as not covered', () => {
+  it('treats a rule with too many combinations as not covered', () => {
     const owned = [0, 1, 2, 3].flatMap((at) =>
       names('', 100).map((n) => ({
         verbs: at === 0 ? [`v${n}`] : names('v', 100),

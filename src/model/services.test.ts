@@ -10,8 +10,8 @@ import {
   otherFamily,
 } from './services.ts'
 
-describe('services', () => {
-  it('are external by type or by external IPs', () => {
+describe('predicates of Services', () => {
+  it('recognize an external Service by type or by externalIPs', () => {
     const reached = [{ type: 'NodePort' }, { type: 'LoadBalancer' }, { type: 'ClusterIP', externalIPs: ['1.1.1.1'] }]
     assert.equal(reached.every(isExternallyAccessible), true)
     assert.equal(
@@ -20,13 +20,13 @@ describe('services', () => {
     )
   })
 
-  it('get node ports unless a load balancer disables them', () => {
+  it('give node ports to a LoadBalancer unless allocateLoadBalancerNodePorts is false', () => {
     assert.equal(allocatesNodePorts({ type: 'LoadBalancer' }), true)
     assert.equal(allocatesNodePorts({ type: 'LoadBalancer', allocateLoadBalancerNodePorts: false }), false)
     assert.equal(allocatesNodePorts({ type: 'ClusterIP' }), false)
   })
 
-  it('request each port once, including that of their health check', () => {
+  it('list each requested node port once, including that of the health check', () => {
     const ports = [80, 81].map((port) => ({ port, targetPort: port, nodePort: 30_000 }))
     const spec = { type: 'LoadBalancer', ports, healthCheckNodePort: 30_001, externalTrafficPolicy: 'Local' }
     assert.equal(needsHealthCheck(spec), true)
@@ -34,7 +34,7 @@ describe('services', () => {
     assert.deepEqual([...requestedNodePorts({ ...spec, externalTrafficPolicy: 'Cluster' })], [30_000])
   })
 
-  it('have addresses unless they are headless or an ExternalName', () => {
+  it('return the cluster IPs, and none for a headless or ExternalName Service', () => {
     assert.deepEqual(clusterIpsOf({ type: 'ClusterIP', clusterIPs: ['10.0.0.1', ''] }), ['10.0.0.1'])
     assert.deepEqual(clusterIpsOf({ type: 'ClusterIP', clusterIPs: ['None'] }), [])
     assert.deepEqual(clusterIpsOf({ type: 'ExternalName', clusterIPs: ['10.0.0.1'] }), [])

@@ -15,13 +15,13 @@ function templateOf(app: string, image: string): PodTemplateSpec {
   return template
 }
 
-describe('template hash', () => {
+describe('hash of a pod template', () => {
   it('equals the hash of upstream', () => {
     assert.equal(templateHash(templateOf('web', 'img:1')), '56fcd86c8f')
     assert.equal(templateHash(templateOf('d', 'img:1')), '64bcf7567')
   })
 
-  it('changes after a collision', () => {
+  it('changes with collisionCount', () => {
     assert.notEqual(templateHash(templateOf('web', 'img:1'), 1), templateHash(templateOf('web', 'img:1')))
   })
 })

@@ -6,7 +6,7 @@ import { fieldPath } from '#meta/validation/field-path.ts'
 
 import { validateTemplateMetadata } from './template-metadata.ts'
 
-test('allows only labels and annotations in a template', () => {
+test('the metadata of a pod template may only have labels and annotations', () => {
   const texts = (metadata: object): string[] =>
     validateTemplateMetadata(fieldPath('spec.metadata'), metadata).map(fieldErrorText)
   assert.deepEqual(texts({ labels: { a: 'b' }, annotations: { c: 'd' } }), [])

@@ -6,7 +6,7 @@ import { createSeededRandom } from '#lib/random.ts'
 
 import { createZPages, type ZPage, type ZPages } from './zpages.ts'
 
-describe('createZPages', () => {
+describe('pages /statusz and /flagz', () => {
   const startedAtMs = Date.UTC(2026, 0, 2, 3, 4, 5)
   const pages = (isEnabled = true): ZPages =>
     createZPages({
@@ -28,7 +28,7 @@ describe('createZPages', () => {
     return page
   }
 
-  it('prints the version and the paths as text', () => {
+  it('show the version and the paths as text', () => {
     const { contentType, body } = pageAt('/statusz')
     assert.equal(contentType, 'text/plain; charset=utf-8')
     const [, title, warning, empty, ...lines] = body.split('\n')
@@ -50,7 +50,7 @@ describe('createZPages', () => {
     )
   })
 
-  it('returns the same as an object', () => {
+  it('return the same content as an object', () => {
     const accept = 'application/json;as=Statusz;v=v1beta1;g=config.k8s.io, */*'
     const { contentType, body, headers } = pageAt('/statusz', accept)
     assert.equal(contentType, 'application/json')
@@ -68,7 +68,7 @@ describe('createZPages', () => {
     })
   })
 
-  it('warns of a deprecated version, in YAML too', () => {
+  it('warn of a deprecated version, in YAML too', () => {
     const accept = 'application/yaml;as=Flagz;v=v1alpha1;g=config.k8s.io'
     const { body, headers } = pageAt('/flagz', accept)
     const warning = '299 - "This version of the flagz endpoint is deprecated. Please use a newer version."'
@@ -76,13 +76,13 @@ describe('createZPages', () => {
     assert.match(body, /^flags:\n {2}bind-address: 127\.0\.0\.1\n {2}v: "2"\n/m)
   })
 
-  it('rejects unknown kinds and media types', () => {
+  it('reject unknown kinds and media types', () => {
     for (const accept of ['application/json', 'application/json;as=Flagz;v=v1;g=config.k8s.io', 'image/png']) {
       assert.throws(() => pageAt('/flagz', accept), /only the following media types are accepted/)
     }
   })
 
-  it('has no pages without their gates', () => {
+  it('do not exist if their feature gates are off', () => {
     assert.equal(pages(false)('/statusz', ''), undefined)
   })
 })

@@ -419,10 +419,10 @@ function matches(found: string, wanted: string): boolean {
   return new RegExp(`^${parts.join('.*')}$`).test(found)
 }
 
-describe('an invalid cluster.yml', () => {
+describe('faults of an invalid cluster.yml', () => {
   for (const [name, rows] of Object.entries(TABLES)) {
     for (const [index, [file, ...wanted]] of rows.entries()) {
-      it(`${name.toLowerCase()} ${index + 1}: ${wanted[0] ?? ''}`, () => {
+      it(`in case ${index + 1} of ${name.toLowerCase()}: ${wanted[0] ?? ''}`, () => {
         const { cluster, faults } = readClusterFile(file)
         const found = faults.map(({ line, path, text }) => `${line} ${path}: ${text}`)
         const expected = wanted.filter((fault) => fault !== '')
@@ -434,12 +434,12 @@ describe('an invalid cluster.yml', () => {
     }
   }
 
-  it('is covered by more than a hundred cases', () => {
+  it('are tested in more than a hundred cases', () => {
     const wrong = Object.values(TABLES).flatMap((rows) => rows.filter(([, fault]) => fault !== ''))
     assert.ok(wrong.length > 100, `${wrong.length}`)
   })
 
-  it('reports the column of a fault', () => {
+  it('include the column', () => {
     const [fault] = readClusterFile(`${MINIMAL}network: {plugin: weave}\n`).faults
     assert.equal(fault?.column, 19)
   })

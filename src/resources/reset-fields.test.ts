@@ -52,13 +52,13 @@ function expected(plural: string, part: string, hasStatus: boolean): readonly st
   return hasStatus ? ['status'] : []
 }
 
-describe('reset fields', () => {
+describe('fields that an update cannot change', () => {
   // The allocator of Services does not matter here.
   for (const resource of createResources({ services: {} as never })) {
     const { plural, subresources } = resource.kind
     const hasStatus = subresources.some(({ name }) => name === 'status')
     for (const part of ['', ...(hasStatus ? ['status'] : []), ...Object.keys(resource.parts ?? {})]) {
-      it(`of ${plural}${part && `/${part}`}`, () =>
+      it(`are upstream's for ${plural}${part && `/${part}`}`, () =>
         assert.deepEqual(resetsOf(resource, part), expected(plural, part, hasStatus)))
     }
   }

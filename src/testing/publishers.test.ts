@@ -33,8 +33,8 @@ function start(registry: Registry): { readonly errors: unknown[]; readonly close
   return { errors, close: () => following.close() }
 }
 
-describe('publishers', () => {
-  it('create account and root CA in every namespace, including existing ones', async () => {
+describe('publishers of default objects in namespaces', () => {
+  it('create the default service account and the root CA in every namespace, including existing ones', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     await addNamespace(registry, 'old')
@@ -51,7 +51,7 @@ describe('publishers', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('recreate deleted objects, and no others', async () => {
+  it('recreate these objects after a deletion, and no other objects', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     await addNamespace(registry, 'ns')
@@ -79,7 +79,7 @@ describe('publishers', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('report errors', async () => {
+  it('report errors of the API server', async () => {
     await using servers = createServers()
     const broken = defineResource({
       kind: ServiceAccounts,

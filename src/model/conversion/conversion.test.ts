@@ -37,7 +37,7 @@ function canonical(to: GroupVersionKind, fields: object): KubeObject {
   return decodeValue(schemaFor(to)!, deepCopy(whole), 'Strict', { offences: [] }) as KubeObject
 }
 
-describe('versions of a kind', () => {
+describe('API versions of a kind', () => {
   it('are all reachable from the storage version', () => {
     assert.ok(pairs.length >= 20, `${pairs.length} pairs`)
     for (const { spoke, hub } of pairs) {
@@ -49,7 +49,7 @@ describe('versions of a kind', () => {
     }
   })
 
-  it('differ only as a rule declares, and the rule lists every difference', () => {
+  it('differ only as a conversion rule declares, and the rule lists every difference', () => {
     const ruleOf = new Map(rules.map((rule) => [kindKey(rule.spoke), rule]))
     for (const { spoke, hub } of pairs) {
       const { differences } = compareShapes(schemaFor(spoke)!, schemaFor(hub)!)
@@ -57,12 +57,12 @@ describe('versions of a kind', () => {
     }
   })
 
-  it('have a rule only if they are served and convert to the storage version', () => {
+  it('have a conversion rule only if they are served and convert to the storage version', () => {
     const served = new Map(pairs.map(({ spoke, hub }) => [kindKey(spoke), kindKey(hub)]))
     for (const { spoke, hub } of rules) assert.equal(served.get(kindKey(spoke)), kindKey(hub), kindKey(spoke))
   })
 
-  it('of the same shape lose nothing in either direction', () => {
+  it('with the same schema lose nothing in either direction', () => {
     for (const { spoke, hub } of pairs.filter(({ spoke }) => !rules.some((rule) => isSame(rule.spoke, spoke)))) {
       for (const [from, to] of [
         [spoke, hub],
@@ -80,7 +80,7 @@ describe('versions of a kind', () => {
     }
   })
 
-  it('convert to each other through the hub', () => {
+  it('convert to each other through the storage version', () => {
     const claim = canonical(gvk('resource.k8s.io/v1beta2', 'ResourceClaim'), {
       metadata: { name: 'a' },
       spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'gpu' } }] } },
@@ -89,12 +89,12 @@ describe('versions of a kind', () => {
     assert.deepEqual(converted['spec'], { devices: { requests: [{ name: 'r', deviceClassName: 'gpu' }] } })
   })
 
-  it('that are no longer served still convert if they have the stored shape', () => {
+  it('convert even if they are no longer served, if they have the stored schema', () => {
     const role = canonical(gvk('rbac.authorization.k8s.io/v1beta1', 'Role'), { metadata: { name: 'a' }, rules: [] })
     assert.equal(convert(role, gvk('rbac.authorization.k8s.io/v1', 'Role')).apiVersion, 'rbac.authorization.k8s.io/v1')
   })
 
-  it('that are never stored convert directly', () => {
+  it('convert directly if the kind is never stored', () => {
     const eviction = canonical(gvk('policy/v1beta1', 'Eviction'), {
       metadata: { name: 'a', namespace: 'b' },
       deleteOptions: { gracePeriodSeconds: 3 },
@@ -103,7 +103,7 @@ describe('versions of a kind', () => {
   })
 })
 
-describe('convert', () => {
+describe('convert() to another API version', () => {
   it('returns the same object for the same version', () => {
     const pod = canonical(gvk('v1', 'Pod'), { metadata: { name: 'a' } })
     assert.equal(convert(pod, gvk('v1', 'Pod')), pod)
@@ -122,7 +122,7 @@ describe('convert', () => {
     assert.equal(item?.['apiVersion'], undefined)
   })
 
-  it('does not share parts that a rule changes', () => {
+  it('copies the parts that a conversion rule changes', () => {
     const event = canonical(gvk('v1', 'Event'), {
       metadata: { name: 'a' },
       series: { count: 0 },
@@ -156,7 +156,7 @@ describe('convert', () => {
     ],
   ] as const
   for (const [fromVersion, fromKind, toVersion, toKind, code, message] of refusals) {
-    it(`refuses ${fromVersion} ${fromKind} as ${toVersion} ${toKind}`, () => {
+    it(`rejects ${fromVersion} ${fromKind} as ${toVersion} ${toKind}`, () => {
       const object = { kind: fromKind, apiVersion: fromVersion, metadata: {} }
       assert.throws(
         () => convert(object, gvk(toVersion, toKind)),

@@ -33,8 +33,8 @@ const names = { plural: 'as', kind: 'A' }
 const schema = { openAPIV3Schema: { type: 'object' } }
 const column = { name: 'Age', type: 'date' }
 
-describe('CustomResourceDefinition', () => {
-  it('lifts properties that all versions share', () => {
+describe('conversion of a CustomResourceDefinition', () => {
+  it('moves properties that all versions share to the top level', () => {
     const spec = specOf(
       convert(
         definition(served, {
@@ -65,7 +65,7 @@ describe('CustomResourceDefinition', () => {
     ])
   })
 
-  it('of the first releases, with one version and no list, is read as well', () => {
+  it('accepts the form of early releases, with one version and no list', () => {
     const old = definition(stored, {
       group: 'example.com',
       version: 'v1',
@@ -87,7 +87,7 @@ describe('CustomResourceDefinition', () => {
     ])
   })
 
-  it('keeps its conversion webhook', () => {
+  it('keeps the conversion webhook', () => {
     const clientConfig = { url: 'https://example.com/convert' }
     const conversion = { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } }
     const given = definition(served, { group: 'example.com', names, scope: 'Cluster', versions: null, conversion })
@@ -113,7 +113,7 @@ describe('CustomResourceDefinition', () => {
     assert.equal(text.split('"default":{"a":{"c":2,"d":1},"b":1}').length, 3)
   })
 
-  it('survives storing and reading', () => {
+  it('round-trips through the store', () => {
     const property = fc.property(arbitraryOf(served), (object) => {
       const conversion = specOf(object)['conversion'] as JsonObject | undefined
       // An empty webhook is dropped.

@@ -30,21 +30,21 @@ function canonical(version: string, kind: string, fields: object): KubeObject {
   return decoded as KubeObject
 }
 
-describe('devices of v1beta1', () => {
-  it('have exactly the fields of later devices in basic', () => {
+describe('devices in resource.k8s.io/v1beta1', () => {
+  it('have the fields of a v1 Device inside basic', () => {
     const basic = structFor('resource.v1beta1', 'BasicDevice')
     const device = without(structFor('resource.v1', 'Device'), 'name')
     assert.deepEqual(compareShapes(basic, device).differences, [])
   })
 
-  it('are requested with exactly the fields of later exactly requests', () => {
+  it('are requested with the fields of an ExactDeviceRequest in v1', () => {
     const request = without(structFor('resource.v1beta1', 'DeviceRequest'), 'name', 'firstAvailable')
     const exact = structFor('resource.v1', 'ExactDeviceRequest')
     assert.deepEqual(compareShapes(request, exact).differences, [])
   })
 
   for (const kind of kinds) {
-    it(`survive in ${kind} from v1beta1 to v1 and back`, () => {
+    it(`in ${kind} round-trip from v1beta1 to v1 and back`, () => {
       const [spoke, hub] = [
         { group, version: 'v1beta1', kind },
         { group, version: 'v1', kind },
@@ -57,7 +57,7 @@ describe('devices of v1beta1', () => {
       fc.assert(property, { numRuns: 60 })
     })
 
-    it(`survive in ${kind} from v1 to v1beta1 and back`, () => {
+    it(`in ${kind} round-trip from v1 to v1beta1 and back`, () => {
       const [spoke, hub] = [
         { group, version: 'v1beta1', kind },
         { group, version: 'v1', kind },
@@ -91,7 +91,7 @@ describe('devices of v1beta1', () => {
     ],
   ]
   for (const [name, v1beta1, v1] of requests) {
-    it(`are requested by ${name}`, () => {
+    it(`are requested if the request has ${name}`, () => {
       const make = (version: string, request: object): KubeObject =>
         canonical(version, 'ResourceClaim', { metadata: { name: 'x' }, spec: { devices: { requests: [request] } } })
       const [old, current] = [make('v1beta1', v1beta1), make('v1', v1)]
@@ -100,7 +100,7 @@ describe('devices of v1beta1', () => {
     })
   }
 
-  it('always have a basic, even if empty', () => {
+  it('always have a basic, even if it is empty', () => {
     const spec = { driver: 'd', pool: { name: 'p' }, nodeName: '', devices: [{ name: 'a' }] }
     const slice = canonical('v1', 'ResourceSlice', { metadata: { name: 'x' }, spec })
     const old = convert(slice, { group, version: 'v1beta1', kind: 'ResourceSlice' }) as unknown as JsonObject

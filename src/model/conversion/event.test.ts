@@ -11,8 +11,8 @@ import { convert } from './conversion.ts'
 const core: GroupVersionKind = { group: '', version: 'v1', kind: 'Event' }
 const events: GroupVersionKind = { group: 'events.k8s.io', version: 'v1', kind: 'Event' }
 
-describe('events', () => {
-  it('have other field names in the other group', () => {
+describe('conversion of Events', () => {
+  it('renames fields between core/v1 and events.k8s.io/v1', () => {
     const event = {
       kind: 'Event',
       apiVersion: 'v1',
@@ -54,7 +54,7 @@ describe('events', () => {
     [core, events],
     [events, core],
   ] as const) {
-    it(`survive the way from ${from.group || 'core'} and back`, () => {
+    it(`round-trips from ${from.group || 'core'}`, () => {
       const property = fc.property(arbitraryOf(from), (event) => {
         assert.deepEqual(convert(convert(event, to), from), event)
       })

@@ -49,9 +49,9 @@ const table: readonly (readonly [format: string, good: readonly string[], bad: r
   ['k8s-long-name', ['a.b-c'], ['A.b', '.a']],
 ]
 
-describe('formats', () => {
+describe('formats in CustomResourceDefinition schemas', () => {
   for (const [format, good, bad] of table) {
-    it(`${format} accepts the same values as upstream`, () => {
+    it(`of type ${format} accept the same values as upstream`, () => {
       assert.ok(isCheckedFormat(format, 'string'))
       for (const text of good) assert.ok(hasFormat(format, text), `${text} is a ${format}`)
       for (const text of bad) assert.ok(!hasFormat(format, text), `${text} is no ${format}`)

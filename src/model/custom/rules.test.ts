@@ -24,7 +24,7 @@ const ruled = (schema: JSONSchemaProps, ...rules: readonly ValidationRule[]): JS
 const integer: JSONSchemaProps = { type: 'integer' }
 const text: JSONSchemaProps = { type: 'string', maxLength: 20 }
 
-describe('rules of a schema', () => {
+describe('x-kubernetes-validations in a schema', () => {
   const check = (schema: JSONSchemaProps, isFaulty: (path: FieldPath) => boolean = () => false): string[] => {
     const options = { isFaulty, show: ({ rule }: ValidationRule) => rule, costsAnything: false }
     return runAtOnce(checkRules(structuralOf(schema), fieldPath('~'), options)).map(fieldErrorText)
@@ -55,12 +55,12 @@ describe('rules of a schema', () => {
     )
   })
 
-  it('see only the common metadata fields', () => {
+  it('can read only the common metadata fields', () => {
     assert.deepEqual(check(ruled(object({}), { rule: "self.metadata.name != '' && self.kind == 'X'" })), [])
     assert.match(check(ruled(object({}), { rule: 'has(self.metadata.labels)' })).join(), /undefined field 'labels'/)
   })
 
-  it('see properties under escaped names', () => {
+  it('can read properties under escaped names', () => {
     const names = ['a-b', 'a.b', 'a/b', 'a__b', 'namespace', 'true']
     const schema = object(Object.fromEntries(names.map((name) => [name, integer])))
     const rules = [
@@ -75,7 +75,7 @@ describe('rules of a schema', () => {
     assert.deepEqual(check(object({ s: ruled(schema, ...rules.map((name) => ({ rule: `self.${name} > 1` }))) })), [])
   })
 
-  it('use oldSelf only where values can be correlated', () => {
+  it('use oldSelf only where old and new values can be matched', () => {
     const item = ruled(text, { rule: 'self == oldSelf' })
     assert.deepEqual(check(object({ a: { type: 'array', maxItems: 2, items: item } })), [
       '~.properties[a].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within ~.properties[a]',
@@ -101,7 +101,7 @@ describe('rules of a schema', () => {
     assert.equal(runAtOnce(checkRules(structuralOf(object({ a: list })), fieldPath('~'), kept)).length, 2)
   })
 
-  it('are skipped where the schema is invalid', () => {
+  it('are not checked if the schema is invalid', () => {
     assert.deepEqual(
       check(object({ a: ruled(integer, { rule: 'foo' }) }), (path) => path.toString() === '~.properties[a]'),
       [],
@@ -109,7 +109,7 @@ describe('rules of a schema', () => {
   })
 })
 
-describe('rules of an object', () => {
+describe('x-kubernetes-validations of an object', () => {
   const run = (schema: JSONSchemaProps, next: object, old?: object): ReturnType<typeof runRules> =>
     runRules(next as JsonObject, structuralOf(schema), { old: old as JsonObject | undefined })
   const errors = (...args: Parameters<typeof run>): string[] => run(...args).errors.map(fieldErrorText)
@@ -160,7 +160,7 @@ describe('rules of an object', () => {
     assert.deepEqual(errors(optional, { spec: 2 }, { spec: 1 }), [])
   })
 
-  it('correlate items of keyed lists', () => {
+  it('match items of keyed lists with their old values', () => {
     const items = ruled(object({ k: text, v: integer }), { rule: 'self.v >= oldSelf.v' })
     const schema = object({
       l: { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'], items },
@@ -187,7 +187,7 @@ describe('rules of an object', () => {
     )
   })
 
-  it('only warn of unchanged faults', () => {
+  it('only warn if an invalid value is unchanged', () => {
     const items = object({ k: text, v: ruled(text, { rule: 'self.size() < 3' }) })
     const schema = object({
       m: { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'], items },

@@ -28,7 +28,7 @@ const object = (properties: Record<string, JSONSchemaProps>, more: JSONSchemaPro
 const text: JSONSchemaProps = { type: 'string' }
 const open: JSONSchemaProps = { 'x-kubernetes-preserve-unknown-fields': true }
 
-describe('pruning', () => {
+describe('pruning of custom resources', () => {
   const pruned = (value: object, schema: JSONSchemaProps): readonly [object, string[]] => {
     const copy = structuredClone(value) as JsonObject
     const unknown = prune(copy, structuralOf(schema))
@@ -50,7 +50,7 @@ describe('pruning', () => {
     ])
   })
 
-  it('keeps maps, and preserved fields except for named parts', () => {
+  it('keeps map entries, and preserved fields except within typed properties', () => {
     const schema = object({
       map: { type: 'object', additionalProperties: object({ a: text }) },
       open: { ...object({ named: object({ a: text }) }), ...open },
@@ -76,7 +76,7 @@ describe('pruning', () => {
     ])
   })
 
-  it('empties objects in lists without a schema, at any depth', () => {
+  it('empties objects in lists without an item schema, at any depth', () => {
     let deep: JsonValue = [{ z: 1 }]
     for (let level = 0; level < 9_000; level++) deep = [deep]
     const value = { s: deep }
@@ -85,7 +85,7 @@ describe('pruning', () => {
   })
 })
 
-describe('defaults', () => {
+describe('defaults of custom resources', () => {
   const defaulted = (value: object, schema: JSONSchemaProps): object => {
     const copy = structuredClone(value) as JsonObject
     applyDefaults(copy, structuralOf(schema))
@@ -98,7 +98,7 @@ describe('defaults', () => {
     assert.deepEqual(defaulted({ d1: {} }, schema), { d1: { x: 5 }, d2: { x: 5 } })
   })
 
-  it('replace forbidden nulls; those without a default stay until they are dropped', () => {
+  it('replace null where it is not allowed; null without a default is dropped later', () => {
     const schema = object({
       a: { type: 'string', default: 'd' },
       b: text,
@@ -113,7 +113,7 @@ describe('defaults', () => {
     assert.deepEqual(value, { a: null, n: null, nd: null, map: { l: 'x' }, list: [null] })
   })
 
-  it('are never shared between objects', () => {
+  it('are separate copies in each object', () => {
     const schema = structuralOf(object({ a: object({ b: text }, { default: { b: 'x' } }) }))
     const first: { a: { b: string } } = { a: { b: '' } }
     const second: JsonObject = {}
@@ -125,7 +125,7 @@ describe('defaults', () => {
   })
 })
 
-describe('an embedded object', () => {
+describe('embedded object in a custom resource', () => {
   const schema = structuralOf(
     object({ spec: object({ emb: { type: 'object', 'x-kubernetes-embedded-resource': true, ...open } }) }),
   )
@@ -177,7 +177,7 @@ describe('an embedded object', () => {
   })
 })
 
-describe('items of sets and keyed lists', () => {
+describe('items of sets and keyed lists in custom resources', () => {
   const schema = structuralOf(
     object({
       st: { type: 'array', 'x-kubernetes-list-type': 'set', items: text },
@@ -202,14 +202,14 @@ describe('items of sets and keyed lists', () => {
     ])
   })
 
-  it('may keep old duplicates', () => {
+  it('may keep duplicates that the old object has', () => {
     const doubled: JsonObject = { st: ['a', 'a'] }
     assert.equal(validateObject({ next: doubled, old: doubled }, schema).errors.length, 0)
     assert.equal(validateObject({ next: doubled, old: {} }, schema).errors.length, 1)
   })
 })
 
-describe('a whole object', () => {
+describe('validation of a custom resource', () => {
   const schema = structuralOf(
     object(
       {
@@ -223,7 +223,7 @@ describe('a whole object', () => {
   const errors = (...args: Parameters<typeof validateObject>): string[] =>
     validateObject(...args).errors.map(fieldErrorText)
 
-  it('reports skipped rules after structural errors', () => {
+  it('reports skipped CEL rules after structural errors', () => {
     const skipped =
       '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
     assert.deepEqual(errors({ next: { spec: { n: 'x' } } }, schema), [
@@ -237,14 +237,14 @@ describe('a whole object', () => {
     ])
   })
 
-  it('is validated only in its status if that is written', () => {
+  it('checks only the status if only that is written', () => {
     assert.deepEqual(
       errors({ next: { spec: { n: 'x' }, status: { ready: 1 } }, part: 'status' }, schema)[0],
       'status.ready: Invalid value: "integer": ready in body must be of type string: "integer"',
     )
   })
 
-  it('has int32 replicas', () => {
+  it('requires int32 replicas', () => {
     assert.deepEqual(errors({ next: { spec: { n: -1 } } }, schema, scale), [
       '.spec.n: Invalid value: -1: should be a non-negative integer',
     ])
@@ -257,7 +257,7 @@ describe('a whole object', () => {
   })
 })
 
-describe('the typed schema of a custom resource', () => {
+describe('typed schema of a custom resource', () => {
   const schema = schemaOf(
     structuralOf(
       object({
@@ -283,7 +283,7 @@ describe('the typed schema of a custom resource', () => {
     'io.ex.v1.Life',
   )
 
-  it('describes ownership of parts', () => {
+  it('defines the ownership of list items and map entries', () => {
     const value = {
       spec: {
         n: 1,
@@ -311,7 +311,7 @@ describe('the typed schema of a custom resource', () => {
     })
   })
 
-  it('reports values that cannot be applied', () => {
+  it('reports values that server-side apply cannot merge', () => {
     const value = { spec: { zork: 1, n: 'x', mp: [{ k: '1' }, { k: '1' }] } }
     assert.deepEqual(validateTyped({ schema }, value), ['.spec.zork: field not declared in schema'])
     assert.deepEqual(validateTyped({ schema }, { spec: { n: 'x', mp: [{ k: '1' }, { k: '1' }] } }), [

@@ -37,8 +37,8 @@ function runCases(cases: readonly Case[]): void {
 
 const at = (text: string): string => `spec.f: Invalid value: ${text}`
 
-describe('type of a value', () => {
-  it('matches its schema', () => {
+describe('type check of a custom resource value', () => {
+  it('compares the value with its schema', () => {
     const wrong = (expected: string, actual: string): string[] => [
       at(`"${actual}": spec.f in body must be of type ${expected}: "${actual}"`),
     ]
@@ -60,7 +60,7 @@ describe('type of a value', () => {
     assert.equal(faults({ f: 1 }, object({ f: { type: 'string' } }))[0]?.type, 'FieldValueTypeInvalid')
   })
 
-  it('is reported by index, by key and from the given root', () => {
+  it('reports errors by index, by key and from the given root', () => {
     const strings: JSONSchemaProps = { type: 'array', items: { type: 'string' } }
     assert.deepEqual(texts({ a: ['x', 1] }, object({ a: strings })), [
       'a[1]: Invalid value: "integer": a[1] in body must be of type string: "integer"',
@@ -77,7 +77,7 @@ describe('type of a value', () => {
     ])
   })
 
-  it('has a range, which numbers of other formats may exceed', () => {
+  it('checks the range of int32 and int64, and of no other formats', () => {
     const nowhere = (text: string): string =>
       `<nil>: Invalid value: "": Checked value must be of type ${text} in spec.f`
     runCases([
@@ -100,8 +100,8 @@ describe('type of a value', () => {
   })
 })
 
-describe('validations of a value', () => {
-  it('list the allowed values', () => {
+describe('validation of a custom resource value', () => {
+  it('lists the allowed values of an enum', () => {
     runCases([
       ['c', { type: 'string', enum: ['a', 'b'] }, ['spec.f: Unsupported value: "c": supported values: "a", "b"']],
       [3, { type: 'integer', enum: [1, 2] }, ['spec.f: Unsupported value: 3: supported values: "1", "2"']],
@@ -110,7 +110,7 @@ describe('validations of a value', () => {
     ])
   })
 
-  it('limit numbers', () => {
+  it('checks limits of numbers', () => {
     const shouldBe = (shown: string, text: string): string[] => [at(`${shown}: spec.f in body should be ${text}`)]
     runCases([
       [1, { type: 'integer', minimum: 3 }, shouldBe('1', 'greater than or equal to 3')],
@@ -130,7 +130,7 @@ describe('validations of a value', () => {
     ])
   })
 
-  it('limit sizes', () => {
+  it('checks limits of sizes', () => {
     runCases([
       ['a', { type: 'string', minLength: 2 }, [at('"a": spec.f in body should be at least 2 chars long')]],
       ['abcd', { type: 'string', maxLength: 3 }, ['spec.f: Too long: may not be more than 3 bytes']],
@@ -154,7 +154,7 @@ describe('validations of a value', () => {
     assert.deepEqual(texts({}, { type: 'object', required: ['spec'] }), ['spec: Required value'])
   })
 
-  it('combine', () => {
+  it('supports allOf, anyOf, oneOf and not', () => {
     const nowhere = (text: string): string => `<nil>: Invalid value: "": "spec.f" ${text}`
     const both = object({ p: { type: 'string' }, q: { type: 'string' } })
     const oneOf = { ...both, oneOf: [{ required: ['p'] }, { required: ['q'] }] }
@@ -189,7 +189,7 @@ describe('validations of a value', () => {
     ])
   })
 
-  it('report the best matching alternative', () => {
+  it('reports the best matching alternative of oneOf and anyOf', () => {
     const schema = {
       ...object({ a: { type: 'integer' }, b: { type: 'integer' } }),
       oneOf: [{ required: ['c'] }, { properties: { a: { maximum: 1 }, b: { minimum: 9 } } }],
@@ -198,13 +198,13 @@ describe('validations of a value', () => {
     assert.equal(nearest, 'spec.f.b: Invalid value: 1: spec.f.b in body should be greater than or equal to 9')
   })
 
-  it('report at most a thousand errors', () => {
+  it('reports at most a thousand errors', () => {
     const many = Array.from({ length: 5_000 }, () => 1)
     assert.equal(inField(many, { type: 'array', items: { type: 'string' } }).length, 1_000)
   })
 })
 
-describe('an unchanged value', () => {
+describe('validation of an unchanged custom resource value', () => {
   const tight = object({
     s: { type: 'string', maxLength: 2 },
     list: { type: 'array', items: { type: 'string', maxLength: 2 } },
@@ -219,7 +219,7 @@ describe('an unchanged value', () => {
   const update = (old: object, next: object): string[] =>
     texts({ spec: next }, object({ spec: tight }), { old: { spec: old } as JsonValue })
 
-  it('is not reported again', () => {
+  it('is skipped', () => {
     assert.deepEqual(update({ s: 'long' }, { s: 'long', list: ['x'] }), [])
     assert.deepEqual(update({ s: 'long' }, { s: 'longer' }), ['spec.s: Too long: may not be more than 2 bytes'])
     assert.deepEqual(update({ req: {} }, { req: {}, s: 'x' }), [])
@@ -227,7 +227,7 @@ describe('an unchanged value', () => {
     assert.deepEqual(update({ keyed: [item] }, { keyed: [{ k: 'b', v: 'x' }, item] }), [])
   })
 
-  it('is validated again in lists without keys, and on create', () => {
+  it('is not skipped in lists without keys, and on create', () => {
     assert.deepEqual(update({ list: ['long'] }, { list: ['long', 'x'] }), [
       'spec.list[0]: Too long: may not be more than 2 bytes',
     ])

@@ -20,7 +20,7 @@ function compiled(source: string): CompiledExpression {
   return selector.fault === undefined ? selector : assert.fail(`${source}: ${selector.fault.detail}`)
 }
 
-describe('a device selector', () => {
+describe('CEL selector of devices', () => {
   const table: readonly (readonly [source: string, matches: boolean])[] = [
     ["device.driver == 'gpu.example.com'", true],
     ["device.attributes['gpu.example.com'].model == 'a100'", true],
@@ -37,7 +37,7 @@ describe('a device selector', () => {
     ['device.allowMultipleAllocations', false],
   ]
   for (const [source, expected] of table) {
-    it(`${expected ? 'selects' : 'does not select'} a device with ${source}`, () =>
+    it(`${expected ? 'matches' : 'does not match'} a sample device: ${source}`, () =>
       assert.equal(matches(compiled(source), GPU), expected))
   }
 
@@ -69,7 +69,7 @@ describe('a device selector', () => {
     assert.match(detail('cel.bind(1, 2, true)') ?? '', /cel.bind\(\) variable names must be simple identifiers/)
   })
 
-  it('has a cost that device sizes bound', () => {
+  it('has a cost estimate that follows the maximum size of devices', () => {
     assert.ok(compiled("device.attributes['d'].model.contains('x')").maxCost() < BigInt(MAX_SELECTOR_COST))
     const nested =
       'device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, device.attributes.all(d, a + b + c + d != ""))))'

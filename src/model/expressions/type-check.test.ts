@@ -15,11 +15,11 @@ const DEPLOYMENT = {
   type: declareObject('Deployment', { spec: declareObject('Deployment.spec', { replicas: INT }) }),
 }
 
-describe('type checking of a policy', () => {
+describe('type check of an admission policy', () => {
   const check = (validation: { expression: string; messageExpression?: string }, more: object = {}): unknown =>
     typeCheckPolicy({ validations: [validation], ...more }, [CONFIG_MAP, DEPLOYMENT])
 
-  it('warns kind by kind, in upstream’s words', () => {
+  it('returns warnings for each kind, in upstream’s words', () => {
     assert.deepEqual(check({ expression: 'object.spec.zork == 1' }), [
       {
         fieldRef: 'spec.validations[0].expression',
@@ -33,7 +33,7 @@ describe('type checking of a policy', () => {
     assert.deepEqual(check({ expression: "has(request.name) && authorizer.path('/').check('get').allowed()" }), [])
   })
 
-  it('covers variables and messages', () => {
+  it('includes variables and messages', () => {
     const variables = [{ name: 'n', expression: 'object.spec.replicas' }]
     const warnings = check({ expression: 'variables.n > 1', messageExpression: "variables.n + 'x'" }, { variables })
     assert.deepEqual(

@@ -8,11 +8,11 @@ import { CONTROLLER_FAMILIES, createControllerMeters } from './controller-famili
 import { createServerMeters, FAMILIES } from './families.ts'
 import { createMetricRules, registerMetaMetrics, USUAL_METRICS } from './rules.ts'
 
-describe('families of the API server', () => {
+describe('metric families of the API server', () => {
   const meters = createServerMeters()
 
   for (const name of Object.keys(FAMILIES)) {
-    it(`declares ${name}`, () => void meters.family(name as 'apiserver_request_total'))
+    it(`include ${name}`, () => void meters.family(name as 'apiserver_request_total'))
   }
 
   it('have buckets exactly if they are histograms', () => {
@@ -23,22 +23,22 @@ describe('families of the API server', () => {
     assert.deepEqual(wrong, [])
   })
 
-  it('are shared by all users', () => {
+  it('are the same object for each caller', () => {
     meters.family('authentication_attempts').labels('success').inc()
     meters.family('authentication_attempts').labels('success').inc()
     assert.match(meters.registry.render(), /^authentication_attempts\{result="success"\} 2$/m)
   })
 })
 
-describe('families of controllers', () => {
+describe('metric families of controllers', () => {
   const meters = createControllerMeters()
 
   for (const name of Object.keys(CONTROLLER_FAMILIES)) {
-    it(`declares ${name}`, () => void meters.family(name as keyof typeof CONTROLLER_FAMILIES))
+    it(`include ${name}`, () => void meters.family(name as keyof typeof CONTROLLER_FAMILIES))
   }
 })
 
-describe('metric rules', () => {
+describe('flags for metrics', () => {
   const render = (settings: Partial<typeof USUAL_METRICS>): string => {
     const rules = createMetricRules({ ...USUAL_METRICS, ...settings })
     const meters = createServerMeters(createRegistry(rules))
@@ -55,7 +55,7 @@ describe('metric rules', () => {
     assert.match(text, /^disabled_metrics_total 1$/m)
   })
 
-  it('hide long deprecated families, and show them on request', () => {
+  it('hide families that were deprecated long ago, and show them on request', () => {
     assert.match(render({}), /^# HELP apiserver_storage_objects \[STABLE\] \(Deprecated since 1\.34\.0\) /m)
     assert.doesNotMatch(render({}), /^ancient/m)
     assert.match(render({}), /^hidden_metrics_total 1$/m)

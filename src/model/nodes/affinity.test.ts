@@ -14,7 +14,7 @@ const complaints = (term: NodeSelectorTerm, invalidValues = false): string[] =>
 
 const at = 's.nodeSelectorTerms[0]'
 
-describe('node selector', () => {
+describe('validation of a node selector', () => {
   it('requires terms', () => {
     assert.deepEqual(validateNodeSelector(fieldPath('s'), { nodeSelectorTerms: [] }).map(fieldErrorText), [
       's.nodeSelectorTerms: Required value: must have at least one node selector term',
@@ -22,7 +22,7 @@ describe('node selector', () => {
     assert.deepEqual(complaints({}), [])
   })
 
-  it('validates label requirements', () => {
+  it('checks label requirements', () => {
     const matchExpressions = [
       { key: 'a', operator: 'In' },
       { key: 'a', operator: 'Exists', values: ['x'] },
@@ -41,7 +41,7 @@ describe('node selector', () => {
     assert.deepEqual(complaints(term, true), [])
   })
 
-  it('validates field requirements', () => {
+  it('checks field requirements', () => {
     const matchFields = [
       { key: 'metadata.name', operator: 'In', values: ['n'] },
       { key: 'metadata.name', operator: 'NotIn', values: ['a', 'b'] },

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { tolerates, toleratesNumbers, tolerationRule } from './fit.ts'
 
-describe('tolerations that compare numbers', () => {
+describe('toleration with a numeric comparison', () => {
   const cases: readonly [operator: string, bound: string, value: string, isTolerated: boolean][] = [
     ['Lt', '10', '9', true],
     ['Lt', '10', '10', false],
@@ -17,7 +17,7 @@ describe('tolerations that compare numbers', () => {
     ['Gt', '', '1', false],
   ]
   for (const [operator, value, there, isTolerated] of cases)
-    it(`${there} is ${isTolerated ? '' : 'not '}tolerated by ${operator} ${value}`, () => {
+    it(`${operator} ${value} ${isTolerated ? 'tolerates' : 'does not tolerate'} the taint value ${there}`, () => {
       const taint = { key: 'k', value: there, effect: 'NoSchedule' }
       assert.equal(toleratesNumbers({ key: 'k', operator, value }, taint), isTolerated)
       assert.equal(tolerates({ key: 'k', operator, value }, taint), false, 'without them')
@@ -25,7 +25,7 @@ describe('tolerations that compare numbers', () => {
       assert.equal(toleratesNumbers({ key: 'k', operator, value, effect: 'NoExecute' }, taint), false)
     })
 
-  it('behave as before with other operators', () => {
+  it('leaves the result of other operators unchanged', () => {
     const taint = { key: 'k', value: '1', effect: 'NoSchedule' }
     assert.equal(toleratesNumbers({ key: 'k', operator: 'Equal', value: '1' }, taint), true)
     assert.equal(toleratesNumbers({ operator: 'Exists' }, taint), true)
@@ -33,7 +33,7 @@ describe('tolerations that compare numbers', () => {
 })
 
 describe('tolerationRule', () => {
-  it('compares numbers only with the gate', () => {
+  it('compares numbers only with the feature gate', () => {
     assert.equal(
       tolerationRule((gate) => gate === 'TaintTolerationComparisonOperators'),
       toleratesNumbers,

@@ -10,10 +10,10 @@ import { validateTaintEffect, validateTolerations } from './taints.ts'
 const complaints = (toleration: Toleration, comparisons = false): string[] =>
   validateTolerations(fieldPath('t'), [toleration], comparisons).map(fieldErrorText)
 
-describe('tolerations', () => {
-  it('may tolerate everything', () => assert.deepEqual(complaints({ operator: 'Exists' }), []))
+describe('validation of tolerations', () => {
+  it('accepts a toleration of everything', () => assert.deepEqual(complaints({ operator: 'Exists' }), []))
 
-  it('compare integers if allowed', () => {
+  it('accepts comparisons of integers only if the feature gate allows them', () => {
     const toleration = { key: 'a', operator: 'Gt', value: '5' }
     assert.deepEqual(complaints(toleration, true), [])
     assert.deepEqual(complaints(toleration), [
@@ -28,8 +28,8 @@ describe('tolerations', () => {
   })
 })
 
-describe('effects of taints', () => {
-  it('must be known, and are required for a taint', () => {
+describe('validation of taint effects', () => {
+  it('rejects unknown effects, and requires one for a taint', () => {
     assert.deepEqual(validateTaintEffect(fieldPath('e'), 'NoExecute', false), [])
     assert.deepEqual(validateTaintEffect(fieldPath('e'), '', true), [])
     assert.deepEqual(validateTaintEffect(fieldPath('e'), '', false).map(fieldErrorText), ['e: Required value'])

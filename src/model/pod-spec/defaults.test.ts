@@ -46,7 +46,7 @@ describe('defaults of a pod spec', () => {
     })
   })
 
-  it('complete probes, ports and references', () => {
+  it('are set in probes, ports and references', () => {
     const container = web({
       ports: [{ containerPort: 80 }],
       env: [
@@ -67,7 +67,7 @@ describe('defaults of a pod spec', () => {
     assert.deepEqual(container.lifecycle?.preStop?.httpGet, { port: 1, path: '/bye', scheme: 'HTTP' })
   })
 
-  it('complete every kind of volume', () => {
+  it('are set in every type of volume', () => {
     assert.deepEqual(volumeOf({}), { name: 'v', emptyDir: {} })
     assert.equal(volumeOf({ hostPath: { path: '/' } })?.hostPath?.type, '')
     assert.equal(volumeOf({ secret: { secretName: 's' } })?.secret?.defaultMode, 0o644)
@@ -87,17 +87,17 @@ describe('defaults of a pod spec', () => {
     })
   })
 
-  it('keep serviceAccount equal to serviceAccountName', () => {
+  it('set serviceAccount to the value of serviceAccountName', () => {
     assert.equal(podWith({ serviceAccount: 'a' }).spec.serviceAccountName, 'a')
     assert.equal(podWith({ serviceAccount: 'a', serviceAccountName: 'b' }).spec.serviceAccount, 'b')
   })
 
-  it('round quantities up to thousandths', () => {
+  it('round resource quantities up to thousandths', () => {
     const { spec } = podWith({ overhead: { cpu: '0.0001' } })
     assert.equal(spec.overhead?.cpu, '1m')
   })
 
-  it('derive requests of a pod from limits, but not those of a template', () => {
+  it('set requests of a pod to its limits, but not those of a pod template', () => {
     const container = (): PodSpec['containers'] => [
       web({ resources: { limits: { cpu: '1' }, requests: { memory: '1Gi' } } }),
     ]
@@ -110,7 +110,7 @@ describe('defaults of a pod spec', () => {
     assert.deepEqual(template.spec.containers[0]?.resources.requests, { memory: '1Gi' })
   })
 
-  it('derive pod-level requests', () => {
+  it('set pod-level requests', () => {
     const containers = [web({ resources: { requests: { cpu: '1' }, limits: { 'hugepages-2Mi': '2Mi' } } })]
     const { resources } = podWith({ containers, resources: { limits: { cpu: '3', memory: '1Gi' } } }).spec
     assert.deepEqual(resources, {
@@ -119,7 +119,7 @@ describe('defaults of a pod spec', () => {
     })
   })
 
-  it('set host ports in the host network', () => {
+  it('set host ports with hostNetwork', () => {
     const containers = [web({ ports: [{ containerPort: 80 }, { containerPort: 81, hostPort: 8081 }] })]
     const ports = podWith({ hostNetwork: true, containers }).spec.containers[0]?.ports
     assert.deepEqual(
@@ -128,14 +128,14 @@ describe('defaults of a pod spec', () => {
     )
   })
 
-  it('fix a negative grace period of a pod', () => {
+  it('replace a negative grace period of a pod', () => {
     assert.equal(podWith({ terminationGracePeriodSeconds: -5 }).spec.terminationGracePeriodSeconds, 1)
     const spec: PodSpec = { containers: [], terminationGracePeriodSeconds: -5 }
     defaultPodSpec(spec)
     assert.equal(spec.terminationGracePeriodSeconds, -5)
   })
 
-  it('drop old init container annotations', () => {
+  it('drop annotations of old releases for init containers', () => {
     const pod: Pod = {
       metadata: { annotations: { 'pod.beta.kubernetes.io/init-containers': '[]', a: 'b' } },
       spec: { containers: [] },

@@ -44,9 +44,9 @@ const fields: readonly [gate: string, having: Partial<PodSpec>, without: Partial
   ['ContainerStopSignals', { containers: [web({ lifecycle: { stopSignal: 'SIGTERM' } })] }, {}],
 ]
 
-describe('gated fields of pods', () => {
+describe('fields of a pod behind feature gates', () => {
   for (const [gate, having, without] of fields) {
-    it(`are dropped without ${gate}, unless the old pod has them`, () => {
+    it(`are dropped if ${gate} is off, unless the old pod has them`, () => {
       const spec = (): PodSpec => deepCopy({ ...bare, ...having })
       const off = { isEnabled: (name: string) => name !== gate, allowPrivileged: true }
       const dropped = spec()
@@ -61,7 +61,7 @@ describe('gated fields of pods', () => {
     })
   }
 
-  it('are dropped from templates as well', () => {
+  it('are dropped from pod templates as well', () => {
     const template: PodTemplateSpec = { metadata: {}, spec: { ...bare, hostnameOverride: 'h' } }
     dropDisabledTemplateFields(template, undefined, { isEnabled: () => false, allowPrivileged: true })
     assert.equal(template.spec.hostnameOverride, undefined)

@@ -73,9 +73,9 @@ const kept: readonly [option: keyof PodOptions, spec: Partial<PodSpec>, metadata
   ],
 ]
 
-describe('options of pod rules', () => {
+describe('podOptions() for the validation of an update', () => {
   for (const [option, spec] of kept) {
-    it(`keep values that "${option}" allows in an old object`, () => {
+    it(`sets ${option} if the old object uses what it allows`, () => {
       const old = { metadata: {}, spec: { containers: [web()], ...spec } }
       assert.equal(podOptions(none)[option], false)
       assert.equal(podOptions(none, { metadata: {}, spec: { containers: [web()] } })[option], false)
@@ -83,7 +83,7 @@ describe('options of pod rules', () => {
     })
   }
 
-  it('let an object keep an invalid deletion cost', () => {
+  it('allows an invalid pod-deletion-cost annotation if the old object has one', () => {
     const old = (cost: string): Parameters<typeof podOptions>[1] => ({
       metadata: { annotations: { 'controller.kubernetes.io/pod-deletion-cost': cost } },
       spec: { containers: [] },
@@ -93,7 +93,7 @@ describe('options of pod rules', () => {
     assert.equal(podOptions(none).invalidDeletionCost, true)
   })
 
-  it('apply other spreading rules if an object breaks the current ones', () => {
+  it('uses looser rules for topology spread if the old object breaks the current ones', () => {
     const old = (matchLabels: Record<string, string>): Parameters<typeof podOptions>[1] => ({
       metadata: {},
       spec: {
@@ -115,14 +115,14 @@ describe('options of pod rules', () => {
     assert.equal(podOptions(none).mergedSpreadKeys, false)
   })
 
-  it('allow any SELinux policy to objects that have one', () => {
+  it('allows any seLinuxChangePolicy if the old object has one', () => {
     const old = { metadata: {}, spec: { containers: [], securityContext: { seLinuxChangePolicy: 'Recursive' } } }
     assert.equal(podOptions(none).onlyRecursiveSELinux, true)
     assert.equal(podOptions(none, old).onlyRecursiveSELinux, false)
     assert.equal(podOptions(all).onlyRecursiveSELinux, false)
   })
 
-  it('distinguish pods from templates', () => {
+  it('distinguishes pods from pod templates', () => {
     assert.equal(podOptions(all).isPod, true)
     assert.equal(podTemplateOptions(all).isPod, false)
   })

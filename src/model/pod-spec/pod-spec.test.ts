@@ -10,19 +10,19 @@ import { podOptions } from './options.ts'
 import { complaintsAbout, defaultRules, web } from './pod-spec.suite.ts'
 import { validatePodSpec } from './pod-spec.ts'
 
-describe('pod spec', () => {
-  it('is valid with one container that has a name and an image', () => {
+describe('validation of a pod spec', () => {
+  it('accepts one container with a name and an image', () => {
     assert.deepEqual(complaintsAbout({}), [])
   })
 
-  it('rejects privileged containers if the cluster forbids them', () => {
+  it('rejects privileged containers if the server forbids them', () => {
     const patch = { containers: [web({ securityContext: { privileged: true } })] }
     assert.deepEqual(complaintsAbout(patch, { ...defaultRules, allowPrivileged: false }), [
       'spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy',
     ])
   })
 
-  it('survives any number of errors', () => {
+  it('handles any number of errors', () => {
     const env = Array.from({ length: 150_000 }, () => ({ name: '' }))
     const items = Array.from({ length: 150_000 }, () => ({ key: '', path: 'x' }))
     const patch = { containers: [web({ env })], volumes: [{ name: 'v', configMap: { name: 'c', items } }] }
@@ -41,7 +41,7 @@ describe('pod spec', () => {
     assert.deepEqual(texts, [])
   })
 
-  it('names a claim after its pod and rejects a second use', () => {
+  it('derives the name of an ephemeral claim from the pod, and rejects a second volume with that claim', () => {
     const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
     const spec: PodSpec = {
       containers: [web()],

@@ -25,8 +25,8 @@ const complaints = (template: PodTemplateSpec): string[] =>
     fieldErrorText(error).replace(/ \(e\.g\. .*$/, ' …'),
   )
 
-describe('pod template', () => {
-  it('leaves pod-only rules to the pod', () => {
+describe('validation of a pod template', () => {
+  it('omits rules that only apply to pods', () => {
     const spec = {
       hostNetwork: true,
       containers: [web({ image: ' nginx ', ports: [{ containerPort: 80 }] })],
@@ -59,7 +59,7 @@ describe('pod template', () => {
     ])
   })
 
-  it('rejects profiles that contradict their annotations', () => {
+  it('rejects security profiles that contradict their annotations', () => {
     const annotations = {
       'seccomp.security.alpha.kubernetes.io/pod': 'unconfined',
       'container.apparmor.security.beta.kubernetes.io/web': 'localhost/a',
@@ -79,7 +79,7 @@ describe('pod template', () => {
       fieldErrorText,
     )
 
-  it('of a workload is required, with restart policy Always', () => {
+  it('requires restartPolicy Always in the template of a workload', () => {
     assert.deepEqual(owned(undefined, everything), ['spec.template: Required value'])
     assert.deepEqual(owned(templateOf({ restartPolicy: 'Never', activeDeadlineSeconds: 5 }), everything), [
       'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
@@ -87,7 +87,7 @@ describe('pod template', () => {
     ])
   })
 
-  it('of a workload has the labels of its selector', () => {
+  it('requires that the selector of a workload matches the labels', () => {
     const template = templateOf({}, { labels: { app: 'web' } })
     assert.deepEqual(owned(template, parseSelector('app=web')), [])
     assert.deepEqual(owned(template, everything), [])

@@ -41,8 +41,8 @@ const VOLUMES: readonly (readonly [spec: object, handle: string | undefined, met
   [{ nfs: { server: 's', path: '/' } }, undefined],
 ]
 
-describe('in-tree volumes', () => {
-  it('translate to driver and handle', () => {
+describe('CSI migration of in-tree volumes', () => {
+  it('yields CSI driver and volume handle', () => {
     for (const [spec, expected, metadata = {}] of VOLUMES) {
       const volume = { metadata: { name: 'pv', ...metadata }, spec } as PersistentVolume
       const csi = translatedVolume(volume)?.spec.csi
@@ -50,7 +50,7 @@ describe('in-tree volumes', () => {
     }
   })
 
-  it('translate to complete volumes if only a pod describes them', () => {
+  it('yields a complete PersistentVolume for a volume in a pod spec', () => {
     const rows: readonly (readonly [volume: Volume, title: string, spec: object])[] = [
       [
         { name: 'v', awsElasticBlockStore: { volumeID: 'vol-1', fsType: 'ext4', readOnly: true, partition: 2 } },

@@ -35,55 +35,75 @@ const kept = (uid?: string): PersistentVolume['spec'] => ({
 })
 const RWX = { accessModes: ['ReadWriteOnce', 'ReadWriteMany'] }
 
-describe('matching volumes', () => {
+describe('findMatch() of a PersistentVolumeClaim', () => {
   const rows: [what: string, PersistentVolumeClaim, PersistentVolume[], string | undefined][] = [
     [
-      'the smallest volume that is large enough',
+      'returns the smallest volume that is large enough',
       claim({ size: '2Gi' }),
       [volume('a'), volume('b', { size: '3Gi' }), volume('c', { size: '1Gi' })],
       'b',
     ],
-    ['the first by name of equal volumes', claim(), [volume('b'), volume('a')], 'a'],
-    ['no volume that is too small', claim({ size: '6Gi' }), [volume('a')], undefined],
+    ['returns the first by name of equal volumes', claim(), [volume('b'), volume('a')], 'a'],
+    ['returns no volume that is too small', claim({ size: '6Gi' }), [volume('a')], undefined],
     [
-      'a volume with the fewest access modes, even if it is larger',
+      'prefers a volume with fewer access modes, even if it is larger',
       claim(),
       [volume('a', { ...RWX, size: '1Gi' }), volume('b')],
       'b',
     ],
-    ['a volume with more access modes than requested, if no other fits', claim(), [volume('a', RWX)], 'a'],
-    ['no volume with fewer access modes', claim(RWX), [volume('a')], undefined],
-    ['a reserved volume, even if it is larger', claim(), [volume('a', { size: '1Gi' }), volume('b', kept())], 'b'],
+    ['returns a volume with more access modes than requested if no other fits', claim(), [volume('a', RWX)], 'a'],
+    ['returns no volume that lacks an access mode', claim(RWX), [volume('a')], undefined],
     [
-      'a volume reserved for it, of any class and phase',
+      'prefers a volume whose claimRef names the claim, even if it is larger',
+      claim(),
+      [volume('a', { size: '1Gi' }), volume('b', kept())],
+      'b',
+    ],
+    [
+      'returns a volume whose claimRef names the claim, with any class and phase',
       claim(),
       [volume('a', { ...kept('u'), storageClassName: 'x', phase: 'Bound' })],
       'a',
     ],
-    ['no volume reserved for an earlier claim of its name', claim(), [volume('a', kept('other'))], undefined],
-    ['no volume of another claim', claim(), [volume('a', { claimRef: { namespace: 'ns', name: 'd' } })], undefined],
     [
-      'no volume of another class',
+      'returns no volume whose claimRef has the UID of an earlier claim',
+      claim(),
+      [volume('a', kept('other'))],
+      undefined,
+    ],
+    [
+      'returns no volume of another claim',
+      claim(),
+      [volume('a', { claimRef: { namespace: 'ns', name: 'd' } })],
+      undefined,
+    ],
+    [
+      'returns no volume of another StorageClass',
       claim({ storageClassName: 'x' }),
       [volume('a'), volume('b', { storageClassName: 'y' })],
       undefined,
     ],
-    ['no volume of another mode', claim({ volumeMode: 'Block' }), [volume('a')], undefined],
-    ['no volume with another attributes class', claim({ volumeAttributesClassName: 'gold' }), [volume('a')], undefined],
+    ['returns no volume of another volumeMode', claim({ volumeMode: 'Block' }), [volume('a')], undefined],
     [
-      'a volume that its selector matches',
+      'returns no volume of another VolumeAttributesClass',
+      claim({ volumeAttributesClassName: 'gold' }),
+      [volume('a')],
+      undefined,
+    ],
+    [
+      "returns a volume that the claim's selector matches",
       claim({ selector: { matchLabels: { a: 'b' } } }),
       [volume('a'), volume('b', { metadata: { labels: { a: 'b' } } })],
       'b',
     ],
     [
-      'no volume that is being deleted',
+      'returns no volume with deletionTimestamp',
       claim(),
       [volume('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } })],
       undefined,
     ],
     [
-      'no volume that is not available',
+      'returns no volume with another phase than Available',
       claim(),
       [volume('a', { phase: 'Released' }), volume('b', { phase: 'Pending' })],
       undefined,
@@ -93,13 +113,13 @@ describe('matching volumes', () => {
     it(what, () => assert.equal(findMatch(wanted, volumes, false)?.metadata.name, expected))
   }
 
-  it('returns only reserved volumes before the scheduler has chosen a node', () => {
+  it('returns only volumes with a claimRef before the scheduler has chosen a node', () => {
     assert.equal(findMatch(claim(), [volume('a')], true), undefined)
     assert.equal(findMatch(claim(), [volume('a'), volume('b', kept())], true)?.metadata.name, 'b')
   })
 })
 
-describe('rejects an unsuitable volume that a claim names', () => {
+describe('mismatchOf() a PersistentVolume that a claim names', () => {
   const rows: [PersistentVolume, PersistentVolumeClaim, string | undefined][] = [
     [volume('a'), claim(), undefined],
     [
@@ -118,19 +138,19 @@ describe('rejects an unsuitable volume that a claim names', () => {
   }
 })
 
-describe('volumes for the scheduler', () => {
+describe('volumes for a claim that waits for the scheduler', () => {
   const names = (list: readonly PersistentVolume[]): (string | undefined)[] => list.map(({ metadata }) => metadata.name)
 
-  it('lists the smallest first, regardless of access modes', () => {
+  it('are sorted by size, regardless of access modes', () => {
     const volumes = [volume('a'), volume('b', { ...RWX, size: '2Gi' }), volume('c', { size: '1Mi' }), volume('d')]
     assert.deepEqual(names(delayedMatches(claim(), volumes)), ['b', 'a', 'd'])
   })
 
-  it('lists only a reserved volume, in any phase', () => {
+  it('are only the reserved volume if there is one, in any phase', () => {
     assert.deepEqual(names(delayedMatches(claim(), [volume('a'), volume('b', { ...kept(), phase: 'Pending' })])), ['b'])
   })
 
-  it('matches volumes by node labels, never by node names', () => {
+  it('are reachable by node labels, never by node names', () => {
     const term = (key: string, values: string[]) => ({ matchExpressions: [{ key, operator: 'In', values }] })
     const near = (...nodeSelectorTerms: object[]) => volume('a', { nodeAffinity: { required: { nodeSelectorTerms } } })
     const node = { metadata: { name: 'n', labels: { zone: 'a' } } }

@@ -5,8 +5,8 @@ import type { PersistentVolumeClaimSpec } from '#apis/core/v1.ts'
 
 import { accessModesText, alignDataSources, STORAGE_CLASS_ANNOTATION, storageClassOf } from './volumes.ts'
 
-describe('volumes', () => {
-  it('print their access modes in one order, each once', () => {
+describe('class and access modes of a volume', () => {
+  it('print access modes in one order, each once', () => {
     assert.equal(
       accessModesText(['ReadWriteOncePod', 'ReadWriteMany', 'ReadOnlyMany', 'ReadWriteMany']),
       'ROX,RWX,RWOP',
@@ -14,14 +14,14 @@ describe('volumes', () => {
     assert.equal(accessModesText(undefined), '')
   })
 
-  it('prefer the class in the annotation', () => {
+  it('prefer the class in the annotation to storageClassName', () => {
     const annotations = { [STORAGE_CLASS_ANNOTATION]: 'a' }
     assert.equal(storageClassOf({ metadata: { annotations }, spec: { storageClassName: 'b' } }), 'a')
     assert.equal(storageClassOf({ metadata: {}, spec: { storageClassName: 'b' } }), 'b')
     assert.equal(storageClassOf({ metadata: {}, spec: {} }), '')
   })
 
-  it('take their data source from either field', () => {
+  it('take the data source from dataSource or dataSourceRef', () => {
     const source = { apiGroup: null, kind: 'PersistentVolumeClaim', name: 'a' }
     const old: PersistentVolumeClaimSpec = { resources: {}, dataSource: source }
     alignDataSources(old)

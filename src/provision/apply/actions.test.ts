@@ -39,7 +39,7 @@ function standIn({ silences, isDone }: { readonly silences: number; readonly isD
 
 const LEAVE = { type: 'leave-etcd', through: 'm1', health, peerUrl: URL_OF_GOING } as const
 
-test('retries a member removal without an answer, and accepts that the member is gone', async () => {
+test('hyperkube build retries the removal of an etcd member, and accepts that the member is already gone', async () => {
   for (const [isDone, expected] of [
     [false, ['list', 'remove', 'list', 'remove']],
     [true, ['list', 'remove', 'list']],
@@ -52,7 +52,7 @@ test('retries a member removal without an answer, and accepts that the member is
   }
 })
 
-test('waits at most a minute for an etcd that never answers', async () => {
+test('hyperkube build waits at most a minute for an etcd that never responds', async () => {
   const { site, clock } = standIn({ silences: Infinity, isDone: false })
   const leaving = assert.rejects(perform(LEAVE, 'm7', site, SIGNAL), (error: Error) => {
     assert.ok(error instanceof MachineError)

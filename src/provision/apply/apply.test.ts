@@ -62,8 +62,8 @@ async function endEverywhere(
   return calls
 }
 
-describe('applyPlan()', () => {
-  it('creates a cluster, and does nothing the second time', async () => {
+describe('hyperkube build up', () => {
+  it('creates a cluster, and changes nothing when it runs again', async () => {
     const site = new SimulatedSite(SIX)
     const steps = await up(site, desiredCluster(SIX))
     assert.ok(steps.includes('1 start etcd'))
@@ -109,7 +109,7 @@ describe('applyPlan()', () => {
     ])
   })
 
-  it('reaches the same state after any interruption of moving roles', async () => {
+  it('reaches the same state after any interruption of moving roles to other machines', async () => {
     const moved = SIX.map((host): HostDraft => {
       if (host.name === '3') return { name: '3', roles: ['worker'] }
       return host.name === '4' ? { name: '4', roles: ['etcd', 'controlplane'] } : host
@@ -137,7 +137,7 @@ describe('applyPlan()', () => {
     assert.deepEqual(await up(site, desiredCluster(left, '1', SIX)), [])
   })
 
-  it('removes dead etcd members before living ones', async () => {
+  it('removes dead etcd members before working ones', async () => {
     const site = new SimulatedSite(SIX)
     await up(site, desiredCluster(SIX))
     site.lose('3')
@@ -157,7 +157,7 @@ describe('applyPlan()', () => {
     assert.deepEqual([...site.objects.keys()], ['access'])
   })
 
-  it('continues after a failed user addon, but not after a failed system addon', async () => {
+  it('continues after a failed user addon, but stops after a failed system addon', async () => {
     const plan = async (isOptional: boolean): Promise<readonly string[]> => {
       const addons = [{ name: 'broken', manifest: 'apiVersion: v1\nkind: X\nmetadata: {name: x}\n', isOptional }]
       const site = new SimulatedSite(SIX)
@@ -181,7 +181,7 @@ describe('applyPlan()', () => {
     await assert.rejects(plan(false), /cannot apply addon broken/)
   })
 
-  it('changes nothing more after an abort', async () => {
+  it('makes no further changes after an abort', async () => {
     const site = new SimulatedSite(SIX)
     const tools = site.site()
     const desired = desiredCluster(SIX)

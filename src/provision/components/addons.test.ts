@@ -51,7 +51,7 @@ function containerOf({ spec }: Thing): { image: string; args: string[]; ports?: 
 const podOf = ({ spec }: Thing): Record<string, unknown> =>
   (spec as unknown as { template: { spec: Record<string, unknown> } }).template.spec
 
-describe('system addons', () => {
+describe('system addons of a built cluster', () => {
   it("are RKE's, in its order", () => {
     assert.deepEqual([...thingsOf().keys()], ['rke-coredns-addon', 'rke-metrics-addon', 'rke-ingress-controller'])
     assert.deepEqual(
@@ -60,18 +60,18 @@ describe('system addons', () => {
     )
   })
 
-  it('are omitted if disabled', () => {
+  it('are omitted if cluster.yml disables them', () => {
     const off = 'dns: { provider: none }\nmonitoring: { provider: none }\ningress: { provider: none }\n'
     assert.deepEqual([...thingsOf(off).keys()], [])
   })
 
-  it('use an image that needs no registry', () => {
+  it('use a container image that needs no registry', () => {
     for (const things of thingsOf('dns: { nodelocal: { ip_address: 169.254.20.10 } }').values())
       for (const thing of things.filter(({ kind }) => kind === 'Deployment' || kind === 'DaemonSet'))
         assert.match(containerOf(thing).image, /^hyperkube\.local\/hyperkube:v/)
   })
 
-  it('use the names in the file', () => {
+  it('have the names in cluster.yml', () => {
     const things = thingsOf(`
 services: { kubelet: { cluster_domain: corp.local, cluster_dns_server: 10.43.0.53 } }
 dns:
@@ -103,7 +103,7 @@ dns:
     })
   })
 
-  it('use the images in the file', () => {
+  it('use the images in cluster.yml', () => {
     const things = thingsOf(`
 system_images: { coredns: registry.example/coredns:1, metrics_server: registry.example/metrics:2 }
 dns: { reversecidrs: [10.0.0.0/8] }
@@ -116,7 +116,7 @@ dns: { reversecidrs: [10.0.0.0/8] }
     assert.deepEqual([metrics.image, metrics.args[0]], ['registry.example/metrics:2', '--cert-dir=/tmp'])
   })
 
-  it('open host ports in the configured mode', () => {
+  it('open host ports if the ingress mode requires that', () => {
     const ports = (mode: string): unknown => {
       const file = `ingress: { network_mode: ${mode}, http_port: 8080, https_port: 8443, extra_args: { v: "4" } }`
       const set = find(thingsOf(file), 'rke-ingress-controller', 'DaemonSet', 'nginx-ingress-controller')
@@ -133,15 +133,15 @@ dns: { reversecidrs: [10.0.0.0/8] }
     assert.deepEqual(ports('none'), [[80, 443], false, undefined])
   })
 
-  it('are replaced if the program changes', () => {
+  it('are deployed again if the program changes', () => {
     const [one] = systemAddons(read(), { program: 'p1' })
     const [other] = systemAddons(read(), { program: 'p2' })
     assert.notEqual(one?.manifest, other?.manifest)
   })
 })
 
-describe('droppedDocuments()', () => {
-  it('deletes workloads before their dependencies, in reverse order', () => {
+describe('droppedDocuments() of an addon', () => {
+  it('lists workloads before their dependencies, in reverse order', () => {
     const document = (kind: string, name: string): string =>
       `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n  namespace: x\nspec: {a: 1}\n`
     const before = ['Namespace', 'ServiceAccount', 'Deployment', 'DaemonSet', 'Service'].map((kind) =>
@@ -162,7 +162,7 @@ describe('droppedDocuments()', () => {
     ])
   })
 
-  it('is empty if nothing was dropped', () => {
+  it('is empty if the new addon contains every document', () => {
     const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n'
     assert.deepEqual(droppedDocuments(text, text), [])
     assert.deepEqual(droppedDocuments('', text), [])

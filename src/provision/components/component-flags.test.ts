@@ -22,10 +22,10 @@ ${more}
 
 const at = (cluster: ClusterFile, index: number): ClusterNode => cluster.nodes[index] as ClusterNode
 
-describe('flags of a program', () => {
+describe('flags of components on a machine', () => {
   const cluster = clusterOf()
 
-  it('exist for the programs that the roles of a machine need', () => {
+  it('belong to the programs that the roles of the machine need', () => {
     assert.deepEqual(componentsOf(cluster, at(cluster, 0)), ['etcd', 'kubelet', 'kube-proxy'])
     assert.deepEqual(componentsOf(cluster, at(cluster, 1)), [
       'etcd',
@@ -38,13 +38,13 @@ describe('flags of a program', () => {
     assert.deepEqual(componentsOf(cluster, at(cluster, 2)), ['kubelet', 'kube-proxy'])
   })
 
-  it('list the local etcd first', () => {
+  it('list the local etcd member first', () => {
     const flags = componentFlags('kube-apiserver', cluster, at(cluster, 1))
     assert.equal(flags['etcd-servers'], 'https://192.168.0.2:2379,https://10.0.0.1:2379')
     assert.equal(flags['advertise-address'], '192.168.0.2')
   })
 
-  it('let etcd listen on reachable addresses', () => {
+  it('make etcd listen on reachable addresses', () => {
     const open = componentFlags('etcd', cluster, at(cluster, 0))
     assert.equal(open['listen-client-urls'], 'https://0.0.0.0:2379')
     const inside = componentFlags('etcd', cluster, at(cluster, 1))
@@ -53,7 +53,7 @@ describe('flags of a program', () => {
     assert.equal(inside['initial-cluster'], undefined)
   })
 
-  it('end with extra_args, which replace ours', () => {
+  it('end with extra_args of cluster.yml, which override ours', () => {
     const extra = clusterOf(`services:
   kubelet: {extra_args: {event-qps: 50, max-pods: 250}, extra_args_array: {cluster-dns: [1.1.1.1, 2.2.2.2]}}`)
     const args = argumentsOf(componentFlags('kubelet', extra, at(extra, 2)))
@@ -66,7 +66,7 @@ describe('flags of a program', () => {
     assert.equal(args.filter((arg) => /^--(event-qps|cluster-dns)=/.test(arg)).length, 3)
   })
 
-  it('register taints on machines that are not workers', () => {
+  it('register taints if the machine is no worker', () => {
     assert.equal(
       componentFlags('kubelet', cluster, at(cluster, 1))['register-with-taints'],
       'node-role.kubernetes.io/etcd=true:NoExecute,node-role.kubernetes.io/controlplane=true:NoSchedule',
@@ -76,13 +76,13 @@ describe('flags of a program', () => {
     assert.deepEqual(roleLabels(at(cluster, 0)), { 'node-role.kubernetes.io/etcd': 'true' })
   })
 
-  it('give the address of the local DNS cache to the kubelet', () => {
+  it('pass the address of the local DNS cache to the kubelet', () => {
     const cached = clusterOf('dns: {nodelocal: {ip_address: 169.254.20.10}}')
     assert.equal(componentFlags('kubelet', cached, at(cached, 2))['cluster-dns'], '169.254.20.10')
   })
 })
 
-describe('files of programs', () => {
+describe('files of components on a machine', () => {
   const pathsOn = (cluster: ClusterFile, index: number): string[] =>
     configFiles(cluster, at(cluster, index), 'an encryption configuration').map(({ path }) => path)
 
@@ -99,7 +99,7 @@ describe('files of programs', () => {
     assert.ok(!pathsOn(quiet, 1).includes('/etc/kubernetes/audit-policy.yaml'))
   })
 
-  it('merge the admission configuration of the file with our defaults', () => {
+  it('contain the admission configuration of cluster.yml merged with our defaults', () => {
     const cluster = clusterOf(`services:
   kube-api:
     pod_security_configuration: restricted
@@ -115,7 +115,7 @@ describe('files of programs', () => {
     assert.match(JSON.stringify(plugins[0]), /"namespaces":\["ingress-nginx","kube-system"\]/)
   })
 
-  it('use the format of each cloud', () => {
+  it('have the format of each cloud provider', () => {
     const contentOf = (more: string): string | undefined => {
       const cluster = clusterOf(more)
       return configFiles(cluster, at(cluster, 2), '').find(({ path }) => path.endsWith('cloud-config'))?.content
@@ -131,7 +131,7 @@ describe('files of programs', () => {
     assert.equal(contentOf(''), undefined)
   })
 
-  it('configure the credential provider of a registry for the kubelet', () => {
+  it('configure a credential provider of the kubelet for a registry', () => {
     const cluster = clusterOf('private_registries: [{url: r, ecr_credential_plugin: {aws_access_key_id: k}}]')
     const [file] = configFiles(cluster, at(cluster, 2), '')
     assert.deepEqual((parseYaml(file?.content ?? '') as { providers: { env: object[] }[] }).providers[0]?.env, [

@@ -30,7 +30,7 @@ function desiredOf(cluster: ClusterFile, archives: DesiredInputs['archives'] = [
   })
 }
 
-test('toDesired() runs kube-network-policies with a separate identity for canal, and sends images to all machines', () => {
+test('toDesired() gives kube-network-policies a separate identity for canal, and sends images to all machines', () => {
   const { cluster } = readClusterFile(FILE.replace('plugin: flannel', 'plugin: canal, options: { canal_iface: eth1 }'))
   assert.ok(cluster)
   const { hosts, access } = desiredOf(cluster, [{ source: '/tmp/a.tar', sha256: 'abc' }])
@@ -44,7 +44,7 @@ test('toDesired() runs kube-network-policies with a separate identity for canal,
   assert.match(access[0]?.manifest ?? '', /networkpolicies/)
 })
 
-test('toDesired() sets the MTU of the file', () => {
+test('toDesired() sets the MTU in cluster.yml', () => {
   const { cluster } = readClusterFile(FILE.replace('plugin: flannel', 'plugin: canal, mtu: 1400'))
   assert.ok(cluster)
   for (const { files } of desiredOf(cluster).hosts)
@@ -64,7 +64,7 @@ test('toDesired() writes registry passwords only to the files of kubelets', () =
   }
 })
 
-test('toDesired() gives each machine the services, files and taints of its roles, below the prefix', () => {
+test('toDesired() gives each machine the services, files and taints of its roles, below prefix_path', () => {
   const { cluster, faults } = readClusterFile(FILE)
   assert.deepEqual(faults, [])
   assert.ok(cluster)

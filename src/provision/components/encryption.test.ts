@@ -16,10 +16,10 @@ function clusterOf(config: string): ClusterFile {
     .cluster as ClusterFile
 }
 
-describe('encryption of Secrets', () => {
+describe('encryption of Secrets in a built cluster', () => {
   const on = clusterOf('{enabled: true}')
 
-  it('creates a key when enabled, and keeps it', () => {
+  it('creates a key when cluster.yml enables it, and keeps the key', () => {
     assert.equal(encryptionConfig(clusterOf('{}'), '', random), '')
     const made = encryptionConfig(on, '', random)
     const [key] = keysOf(made)
@@ -28,7 +28,7 @@ describe('encryption of Secrets', () => {
     assert.equal(encryptionConfig(on, made, random), made)
   })
 
-  it('uses the custom configuration if there is one', () => {
+  it('uses custom_config of cluster.yml if there is one', () => {
     const custom = clusterOf('{enabled: true, custom_config: {kind: EncryptionConfiguration, resources: []}}')
     assert.deepEqual(parseYaml(encryptionConfig(custom, '', random)), {
       kind: 'EncryptionConfiguration',
@@ -36,7 +36,7 @@ describe('encryption of Secrets', () => {
     })
   })
 
-  it('rotates the key without an API server meeting an unknown key', () => {
+  it('rotates the key in steps, so that each API server always has all keys in use', () => {
     const before = encryptionConfig(on, '', random)
     const [old] = keysOf(before)
     const stages = planKeyRotation(before, random)
@@ -53,7 +53,7 @@ describe('encryption of Secrets', () => {
     assert.throws(() => planKeyRotation('', random), /not encrypted/)
   })
 
-  it('finishes an interrupted rotation before starting another', () => {
+  it('finishes an interrupted key rotation before it starts another', () => {
     const before = encryptionConfig(on, '', random)
     const [, both] = planKeyRotation(before, random)
     const stages = planKeyRotation(both?.config ?? '', random)
@@ -64,7 +64,7 @@ describe('encryption of Secrets', () => {
     assert.deepEqual(keysOf(stages[1]?.config ?? '')[0], keysOf(both?.config ?? '')[0])
   })
 
-  it('is enabled and disabled in a running cluster', () => {
+  it('can be enabled and disabled in a running cluster', () => {
     const key = encryptionConfig(on, '', random)
     const providers = (config: string): string[] => {
       const value = parseYaml(config) as { resources: { providers: object[] }[] } | null

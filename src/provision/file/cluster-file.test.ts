@@ -25,7 +25,7 @@ function noticesOf(text: string): string[] {
 
 describe('cluster.yml', () => {
   for (const [name, text] of Object.entries(files)) {
-    it(`is parsed: ${name.toLowerCase().replaceAll('_', ' ')}`, () => void read(text))
+    it(`is accepted with ${name.toLowerCase().replaceAll('_', ' ')}`, () => void read(text))
   }
 
   it('may be empty or list other machines with --local', () => {
@@ -39,7 +39,7 @@ describe('cluster.yml', () => {
     assert.equal(readClusterFile('- a list', lone).faults.length, 1)
   })
 
-  it('needs only machines', () => {
+  it('requires only machines', () => {
     const { nodes, services, network, authentication, ...rest } = read(files.MINIMAL)
     assert.deepEqual(nodes, [
       {
@@ -93,14 +93,14 @@ describe('cluster.yml', () => {
     assert.equal(rest.bastion_host, undefined)
   })
 
-  it('with empty keys equals one without these keys', () => {
+  it('with empty keys is the same as without these keys', () => {
     const { nodes, ...generated } = read(files.GENERATED)
     const { nodes: few, ...minimal } = read(files.MINIMAL)
     assert.deepEqual(generated, minimal)
     assert.deepEqual({ ...nodes[0], user: 'root' }, few[0])
   })
 
-  it('keeps text unchanged', () => {
+  it('keeps the text of values unchanged', () => {
     const { services } = read(files.FULL)
     assert.deepEqual(services['kube-api'].extra_args, {
       'audit-log-path': '-',
@@ -124,7 +124,7 @@ private_registries:
     assert.equal(registries[0]?.ecr_credential_plugin?.aws_access_key_id, 'a')
   })
 
-  it('assigns the tenth address of the service range to DNS, from either key', () => {
+  it('assigns the tenth address of the service range to DNS, from either of two keys', () => {
     for (const service of ['kube-api', 'kube-controller']) {
       const { services } = read(`${files.MINIMAL}services: {${service}: {service_cluster_ip_range: 172.20.0.0/16}}\n`)
       assert.equal(services.kubelet.cluster_dns_server, '172.20.0.10')
@@ -133,18 +133,18 @@ private_registries:
     }
   })
 
-  it('has default drain settings if drain is enabled', () => {
+  it('has default drain settings if drain is true', () => {
     const { upgrade_strategy } = read(`${files.MINIMAL}upgrade_strategy: {drain: true}\n`)
     assert.equal(upgrade_strategy.drain, true)
     assert.equal(upgrade_strategy.node_drain_input.timeout, 120)
   })
 
-  it('converts the age of snapshots to a number', () => {
+  it('may contain the age of snapshots as a text or a number', () => {
     const { interval_hours, retention } = read(files.OLD_SNAPSHOTS).services.etcd.backup_config
     assert.deepEqual({ interval_hours, retention }, { interval_hours: 6, retention: 4 })
   })
 
-  it('uses the cluster key for machines without one', () => {
+  it('uses the SSH key of the cluster for machines without one', () => {
     const { nodes, bastion_host } = read(files.FULL)
     assert.deepEqual(
       nodes.map((node) => node.ssh_key_path),
@@ -154,7 +154,7 @@ private_registries:
     assert.equal(bastion_host?.ssh_key_path, '/home/user/.ssh/bastion_rsa')
   })
 
-  it('may use anchors and merge keys', () => {
+  it('may use anchors and merge keys of YAML', () => {
     const { nodes } = read(`nodes:
 - &first {address: 10.0.0.1, user: root, role: [controlplane, etcd]}
 - {<<: *first, address: 10.0.0.2, role: [worker]}
@@ -168,12 +168,12 @@ private_registries:
     )
   })
 
-  it('has a local webhook if none is configured', () => {
+  it('has a local authorization webhook if none is configured', () => {
     const { webhook } = read(files.VSPHERE).authentication
     assert.match(webhook?.config_file ?? '', /127\.0\.0\.1:6440\/v1\/authenticate/)
   })
 
-  it('reports values that have a different effect', () => {
+  it('causes a note for values that have another effect than in RKE', () => {
     assert.deepEqual(noticesOf(files.MINIMAL), [])
     assert.deepEqual(noticesOf(files.GENERATED), ['68 network.plugin'])
     assert.deepEqual(noticesOf(files.FULL), [

@@ -27,7 +27,7 @@ function read(text: string): ClusterFile {
   return cluster as ClusterFile
 }
 
-describe('questions of build config', () => {
+describe('questions of hyperkube build config', () => {
   it("are RKE's, in its order", () => {
     const { questions } = talk('', '', '10.0.0.1')
     assert.deepEqual(questions, [
@@ -53,7 +53,7 @@ describe('questions of build config', () => {
     ])
   })
 
-  it('produce a cluster with two machines and a custom service range', () => {
+  it('lead to a cluster with two machines and a custom service range', () => {
     const one = ['10.0.0.1', '', '', 'root', 'y', 'n', 'y', 'cp', '192.168.0.1']
     const two = ['10.0.0.2', '2222', '~/.ssh/two', 'root', 'n', 'y', 'n', '', '']
     const { questions, draft } = talk(
@@ -105,13 +105,13 @@ describe('questions of build config', () => {
   })
 })
 
-describe('a generated file', () => {
-  it('equals one without its empty keys', () => {
+describe('cluster.yml that hyperkube build config writes', () => {
+  it('is the same cluster as without its empty keys', () => {
     const draft = { nodes: [{ address: '10.0.0.1', user: 'root', role: ['controlplane', 'etcd', 'worker'] }] }
     assert.deepEqual(read(configText(draft)), read(MINIMAL))
   })
 
-  it('reports missing keys while it is empty', () => {
+  it('causes errors for the required keys that are still empty', () => {
     const text = configText({ nodes: [{ address: '', user: 'ubuntu', role: ['controlplane', 'etcd'] }] })
     const { faults } = readClusterFile(text)
     assert.deepEqual(
@@ -123,7 +123,7 @@ describe('a generated file', () => {
   })
 })
 
-describe('editor schema', () => {
+describe('editor schema of cluster.yml', () => {
   type Schema = Readonly<Record<string, unknown>> & { readonly properties?: Readonly<Record<string, Schema>> }
   const schema = clusterJsonSchema() as Schema
 

@@ -12,8 +12,8 @@ async function read(chunks: readonly Buffer[]): Promise<unknown[]> {
 
 const BOTH = Buffer.concat([encodeFrame({ id: 1, text: 'ä' }, Buffer.from('bytes')), encodeFrame({ id: 2 })])
 
-describe('readFrames()', () => {
-  it('finds frames across any chunk boundaries', async () => {
+describe('readFrames() of the connection to a machine', () => {
+  it('yields frames across any chunk boundaries', async () => {
     const expected = [
       [{ id: 1, text: 'ä' }, 'bytes'],
       [{ id: 2 }, ''],
@@ -27,7 +27,7 @@ describe('readFrames()', () => {
     assert.deepEqual(await read([BOTH.subarray(0, BOTH.length - 1)]), [[{ id: 1, text: 'ä' }, 'bytes']])
   })
 
-  it('fails for an invalid frame', async () => {
+  it('throws for an invalid frame', async () => {
     await assert.rejects(read([Buffer.from('SSH-2.0-OpenSSH_9.2')]), /exceeds the limit of calls/)
   })
 })

@@ -15,8 +15,8 @@ async function withFolder(task: (folder: string) => Promise<void>): Promise<void
   }
 }
 
-describe('openJournal()', () => {
-  it('removes created files and restores earlier ones, even for a later process', () =>
+describe('journal of file changes on a machine', () => {
+  it('removes created files and restores earlier ones, also in a later process', () =>
     withFolder(async (folder) => {
       const home = join(folder, 'home')
       const [own, old] = [join(folder, 'etc/kubernetes/ca.pem'), join(folder, 'hosts')]
@@ -35,7 +35,7 @@ describe('openJournal()', () => {
       assert.equal(await readFile(old, 'utf8'), 'before')
     }))
 
-  it('keeps folders with other files, and trees that existed before', () =>
+  it('keeps folders with other files, and folders that existed before', () =>
     withFolder(async (folder) => {
       const journal = openJournal(join(folder, 'home'))
       await mkdir(join(folder, 'kubelet'))

@@ -27,7 +27,7 @@ function connected(far: Partial<Machine> = {}): { machine: Machine; hangUp: () =
 }
 
 describe('remoteMachine()', () => {
-  it('forwards calls, answers and binary content', async () => {
+  it('forwards calls, results and binary content', async () => {
     const { machine } = connected()
     const content = Buffer.from([0, 1, 2, 255])
     await machine.write({ path: '/a', mode: 0o600, content })
@@ -36,13 +36,13 @@ describe('remoteMachine()', () => {
     assert.equal((await machine.facts({})).hostname, 'far')
   })
 
-  it('reports errors with the name of the machine', async () => {
+  it('adds the name of the machine to errors', async () => {
     const { machine } = connected({ serve: () => Promise.reject(new Error('no room')) })
     const service = { name: 'x', description: 'x', command: ['/x'] }
     await assert.rejects(machine.serve({ service }), { name: 'MachineError', message: 'far: no room' })
   })
 
-  it('accepts answers in any order', async () => {
+  it('accepts results in any order', async () => {
     const slow = Promise.withResolvers<{ text: string }>()
     const { machine } = connected({ tail: () => slow.promise })
     const tail = machine.tail({ name: 'x', lines: 1 })

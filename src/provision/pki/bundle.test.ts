@@ -35,8 +35,8 @@ function certificate(bundle: Bundle, name: string): ReturnType<typeof parseCerti
   return parseCertificate(bundle[name]?.certificatePEM ?? '')
 }
 
-describe('certificates of a cluster', () => {
-  it("are RKE's, with an identity for each node and an authority for etcd", () => {
+describe('certificates of a built cluster', () => {
+  it("are RKE's, with an identity for each node and a CA for etcd", () => {
     const rows = planCertificates(cluster).map(({ name, signer, commonName, organizations, purpose }) =>
       [name, signer, commonName, organizations.join(), purpose].join(' '),
     )
@@ -60,7 +60,7 @@ describe('certificates of a cluster', () => {
     ])
   })
 
-  it('match the plan, form valid chains and are valid for ten years', () => {
+  it('have the planned names, form valid chains and are valid for ten years', () => {
     const nowMs = Date.parse('2026-11-16T12:00:00Z')
     for (const plan of planCertificates(cluster)) {
       const found = certificate(made.bundle, plan.name)
@@ -94,7 +94,7 @@ describe('certificates of a cluster', () => {
     )
   })
 
-  it('have separate keys, including the service account key', () => {
+  it('have separate keys, and there is a service account key', () => {
     const keys = Object.values(made.bundle).map(({ keyPEM }) => keyPEM)
     assert.equal(new Set(keys).size, keys.length)
   })
@@ -104,7 +104,7 @@ describe('certificates of a cluster', () => {
     assert.deepEqual(again, { bundle: made.bundle, changes: [] })
   })
 
-  it('are reissued with the same key when names change', () => {
+  it('are reissued with the same key if names change', () => {
     const { bundle, changes } = completeBundle(
       clusterOf('authentication: {sans: [api.example.com]}'),
       made.bundle,
@@ -115,7 +115,7 @@ describe('certificates of a cluster', () => {
     assert.ok(certificate(bundle, 'kube-apiserver').names.dns.includes('api.example.com'))
   })
 
-  it('follow the machines without affecting others', () => {
+  it('are issued and removed with machines, and others stay unchanged', () => {
     const other = readClusterFile(`nodes:
 - {address: 10.0.0.1, user: root, role: [controlplane, etcd], hostname_override: cp1}
 - {address: 10.0.0.3, user: root, role: [etcd, worker]}
@@ -132,7 +132,7 @@ services: {kubelet: {generate_serving_certificate: true}}
     ])
   })
 
-  it('are reissued after expiry, unless an authority has expired', () => {
+  it('are reissued after expiry, unless a CA has expired', () => {
     const later = tools(Date.parse('2026-11-16T12:00:00Z') + 10 * 365 * 24 * HOUR_MS - 2 * 60_000)
     const { changes } = completeBundle(cluster, made.bundle, later)
     assert.ok(changes.length > 5 && changes.every(({ reason }) => reason === 'expired'))
@@ -140,7 +140,7 @@ services: {kubelet: {generate_serving_certificate: true}}
     assert.throws(() => completeBundle(cluster, made.bundle, tooLate), { code: 'expired', message: /rotate-ca/ })
   })
 
-  it('of an external etcd are the given ones', () => {
+  it('are the given ones for an external etcd', () => {
     const pem = '-----BEGIN CERTIFICATE-----\n      xxxx\n      -----END CERTIFICATE-----'
     const external = readClusterFile(`nodes: [{address: 10.0.0.1, user: root, role: [controlplane]}]
 services:
@@ -160,19 +160,19 @@ services:
     assert.equal(isSettling(bundle), false)
   })
 
-  it('that are unreadable are not replaced silently', () => {
+  it('cause an error if they cannot be parsed, and are not replaced', () => {
     const broken = { ...made.bundle, 'kube-proxy': { certificatePEM: 'x', keyPEM: '' } }
     assert.throws(() => completeBundle(cluster, broken, tools()), { code: 'unreadable' })
   })
 })
 
-describe('rotation', () => {
+describe('certificate rotation of a built cluster', () => {
   const kept = (bundle: Bundle): string[] =>
     Object.keys(bundle)
       .filter((name) => bundle[name]?.keyPEM === made.bundle[name]?.keyPEM)
       .toSorted()
 
-  it('of everything creates new keys, except for authorities and service accounts', () => {
+  it('creates all keys again except those of CAs and service accounts', () => {
     const { bundle, changes } = rotateBundle(cluster, made.bundle, {}, tools())
     assert.deepEqual(kept(bundle), [
       'kube-apiserver-requestheader-ca',
@@ -183,7 +183,7 @@ describe('rotation', () => {
     assert.ok(changes.every(({ reason }) => reason === 'rotated'))
   })
 
-  it('of one service affects no other', () => {
+  it('of one service does not affect others', () => {
     const { changes } = rotateBundle(cluster, made.bundle, { service: 'etcd' }, tools())
     assert.deepEqual(
       changes.map(({ name }) => name),
@@ -191,7 +191,7 @@ describe('rotation', () => {
     )
   })
 
-  it('of the authorities trusts the old ones until it is settled', () => {
+  it('of the CAs keeps the old CAs trusted until all machines have new certificates', () => {
     const { bundle } = rotateBundle(cluster, made.bundle, { authorities: true }, tools())
     assert.deepEqual(kept(bundle), ['kube-service-account-token'])
     assert.equal(parseBundle(bundle['kube-ca']?.certificatePEM ?? '').length, 2)

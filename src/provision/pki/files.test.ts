@@ -28,7 +28,7 @@ function namesOn(at: number): string[] {
   )
 }
 
-describe('files of a machine', () => {
+describe('certificate files of a machine', () => {
   const worker = [
     'kube-ca.pem',
     'kube-proxy.pem',
@@ -42,7 +42,7 @@ describe('files of a machine', () => {
     'kubecfg-kube-node.yaml',
   ]
 
-  it('cover the needs of its roles', () => {
+  it('include those that its roles need', () => {
     assert.deepEqual(namesOn(1), worker)
     assert.deepEqual(namesOn(2), [
       ...worker,
@@ -90,13 +90,13 @@ describe('files of a machine', () => {
     })
   })
 
-  it('are below the prefix', () => {
+  it('are below prefix_path', () => {
     const files = certificateFiles({ ...cluster, prefix_path: '/opt/rke' }, cluster.nodes[1] as ClusterNode, bundle)
     assert.ok(files.every(({ path }) => path.startsWith('/opt/rke/etc/kubernetes/ssl/')))
   })
 })
 
-it("the operator's kubeconfig is self-contained", () => {
+it("the operator's kubeconfig contains its certificates inline", () => {
   const config = parseYaml(adminKubeconfig(cluster, bundle, 'fd00::1')) as {
     clusters: { cluster: { server: string } }[]
     users: { name: string }[]
@@ -105,8 +105,8 @@ it("the operator's kubeconfig is self-contained", () => {
   assert.equal(config.users[0]?.name, 'kube-admin-local')
 })
 
-describe('certificates from an external authority', () => {
-  it('have a signing request each, and a persistent key', () => {
+describe('certificates from an external CA', () => {
+  it('get a signing request each, and a key that stays the same', () => {
     const made = makeRequests(cluster, new Map())
     const request = parseRequest(made.get('kube-apiserver-csr.pem') ?? '')
     verifyRequest(request)
@@ -129,7 +129,7 @@ describe('certificates from an external authority', () => {
     assert.deepEqual(completeBundle(cluster, read.bundle, tools).changes, [])
   })
 
-  it('are completed if the key of the authority is present', () => {
+  it('are issued by us if the key of the CA is present', () => {
     const few = new Map([...folder].filter(([name]) => /^kube-(ca|apiserver-requestheader-ca)/.test(name)))
     const { bundle: begun, faults } = readCustomBundle(cluster, few)
     assert.deepEqual(faults, [])

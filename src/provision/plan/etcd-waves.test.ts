@@ -30,8 +30,8 @@ async function faultsOf(
   return planCluster(desired, await observeCluster(desired, site.site()), options).faults
 }
 
-describe('members of etcd', () => {
-  it('join before existing members restart', async () => {
+describe('plan for new etcd members', () => {
+  it('adds them before existing members restart', async () => {
     const site = new SimulatedSite(planes('123'))
     const tools = site.site()
     const first = desiredCluster(planes('12'))
@@ -44,8 +44,8 @@ describe('members of etcd', () => {
   })
 })
 
-describe('a plan that would lose the cluster', () => {
-  it('is rejected if it replaces all of etcd or all of the control plane at once', async () => {
+describe('plan that could lose the cluster', () => {
+  it('is rejected if it replaces all etcd members or all control planes at once', async () => {
     const faults = await faultsOf(planes('1'), planes('2'))
     assert.equal(faults.length, 3)
     assert.match(faults.join('\n'), /No machine stays in etcd/)
@@ -53,7 +53,7 @@ describe('a plan that would lose the cluster', () => {
     assert.deepEqual(await faultsOf(planes('12'), planes('23')), [])
   })
 
-  it('is rejected if the running members would lose their majority', async () => {
+  it('is rejected if the running etcd members would lose their majority', async () => {
     const lose = (site: SimulatedSite): void => {
       site.lose('4')
       site.lose('5')

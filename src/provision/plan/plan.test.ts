@@ -16,7 +16,7 @@ function hosts(count: number): HostDraft[] {
 }
 
 describe('planCluster()', () => {
-  it('goes plane by plane', async () => {
+  it('plans etcd first, then the control plane, workers and addons', async () => {
     const desired = desiredCluster(hosts(4))
     const { waves } = planCluster(desired, await observeCluster(desired, new SimulatedSite(hosts(4)).site()), OPTIONS)
     assert.deepEqual(
@@ -37,7 +37,7 @@ describe('planCluster()', () => {
     )
   })
 
-  it('starts etcd and upgrades nodes one by one', async () => {
+  it('starts etcd members and upgrades nodes one by one', async () => {
     const drafts = hosts(5)
     const site = new SimulatedSite(drafts)
     const before = desiredCluster(drafts)
@@ -68,7 +68,7 @@ describe('planCluster()', () => {
     )
   })
 
-  it('leaves etcd and the control plane alone with updateOnly', async () => {
+  it('leaves etcd and the control plane unchanged with updateOnly', async () => {
     const desired = desiredCluster(hosts(4))
     const observed = await observeCluster(desired, new SimulatedSite(hosts(4)).site())
     const { waves } = planCluster(desired, observed, { ...OPTIONS, workersOnly: true })
@@ -88,7 +88,7 @@ describe('planCluster()', () => {
     assert.deepEqual(faults, ['1: the program podman is missing', '2: no route to host'])
   })
 
-  it('plans five hundred machines', async () => {
+  it('handles five hundred machines', async () => {
     const drafts = hosts(500)
     const desired = desiredCluster(drafts)
     const observed = await observeCluster(desired, new SimulatedSite(drafts).site())

@@ -6,13 +6,13 @@ import { dueInMs, onceName, outdated, recurringName } from './snapshot-schedule.
 const HOUR = 3_600_000
 const NOON = Date.parse('2026-01-02T12:00:00.250Z')
 
-describe('snapshots of etcd', () => {
+describe('scheduled snapshots of etcd', () => {
   it('have names with their time, in characters that file names allow', () => {
     assert.equal(onceName(NOON), 'rke_etcd_snapshot_2026-01-02T12-00-00Z')
     assert.equal(recurringName(NOON), '2026-01-02T12-00-00Z_etcd')
   })
 
-  it('are due at once if there is none, then one interval after the last', () => {
+  it('are due at once if there are none, then one interval after the last', () => {
     assert.equal(dueInMs([], 12 * HOUR, NOON), 0)
     assert.equal(dueInMs(['before-the-upgrade'], 12 * HOUR, NOON), 0)
     assert.equal(
@@ -23,7 +23,7 @@ describe('snapshots of etcd', () => {
     assert.equal(dueInMs([recurringName(NOON + HOUR)], 12 * HOUR, NOON), 0)
   })
 
-  it('are deleted if there are too many, oldest first, except those with custom names', () => {
+  it('are deleted beyond the retention, oldest first, except those with custom names', () => {
     const names = [3, 1, 2, 4].map((hour) => recurringName(NOON + hour * HOUR))
     assert.deepEqual(outdated(['mine', ...names], 2), [recurringName(NOON + HOUR), recurringName(NOON + 2 * HOUR)])
     assert.deepEqual(outdated(['mine', ...names], 6), [])

@@ -42,8 +42,8 @@ async function built(): Promise<SimulatedSite> {
   return site
 }
 
-describe('snapshots', () => {
-  it('are saved on every machine of the plane, and one success suffices', () => {
+describe('snapshots of a built cluster', () => {
+  it('are saved on every etcd machine, and one success suffices', () => {
     const plan = planSave(desired, 'one', { command: ({ name }) => [`take-${name}`], state: 'state' })
     assert.deepEqual(
       plan.waves.map(({ tracks, tolerates }) => [tracks.length, tolerates]),
@@ -69,7 +69,7 @@ describe('snapshots', () => {
     assert.equal(site.machines.get('1')?.services.get('kube-apiserver')?.isRunning, true)
   })
 
-  it('reach the same state after an interrupted restore is repeated', async () => {
+  it('lead to the same state if an interrupted restore is repeated', async () => {
     const whole = await built()
     whole.killAt(Number.POSITIVE_INFINITY, 'before')
     await carryOut(whole, planRestore(desired, restoring))
@@ -87,7 +87,7 @@ describe('snapshots', () => {
       }
   })
 
-  it('may contain nodes without machines', () => {
+  it('may contain nodes whose machines no longer exist', () => {
     assert.deepEqual(
       stepsOf(planStrays(['8'])).map(({ action }) => action),
       [{ type: 'delete-node', node: '8' }],

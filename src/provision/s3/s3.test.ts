@@ -49,7 +49,7 @@ const VECTORS: readonly [name: string, request: Partial<Parameters<typeof sign>[
   ],
 ]
 
-test("sign() matches the documentation's examples", () => {
+test('the S3 signature matches the examples of the documentation', () => {
   for (const [name, request, signature] of VECTORS) {
     const whole = {
       method: 'GET',
@@ -113,7 +113,7 @@ async function read(folder: string): Promise<Record<string, string>> {
 
 const SORTED = Object.fromEntries(Object.entries(FILES).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 
-test('stores a snapshot as one object, lists it and returns it unchanged', async () => {
+test('the S3 client stores a snapshot as one object, lists it and returns it unchanged', async () => {
   await using closing = new AsyncDisposableStack()
   const { s3, bucket, folder } = await makeWorld(closing)
   await fill(folder)
@@ -128,7 +128,7 @@ test('stores a snapshot as one object, lists it and returns it unchanged', async
   assert.deepEqual(await read(elsewhere), SORTED)
 })
 
-test('lists more than one page, and deletes old snapshots', async () => {
+test('the S3 client lists several pages, and deletes old snapshots', async () => {
   await using closing = new AsyncDisposableStack()
   const { s3, bucket } = await makeWorld(closing, { folder: '' })
   for (const name of ['a', 'b', 'c', 'd', 'e'])
@@ -141,7 +141,7 @@ test('lists more than one page, and deletes old snapshots', async () => {
   )
 })
 
-test('reports a rejected request without a retry', async () => {
+test('the S3 client reports a rejected request without a retry', async () => {
   await using closing = new AsyncDisposableStack()
   const { s3, bucket, folder } = await makeWorld(closing)
   await fill(folder)
@@ -151,14 +151,14 @@ test('reports a rejected request without a retry', async () => {
   await assert.rejects(fetchSnapshot(bucket, folder, 'gone', never), /answers 404 NoSuchKey/)
 })
 
-test('detects a wrong secret key', async () => {
+test('the S3 client reports a wrong secret key', async () => {
   await using closing = new AsyncDisposableStack()
   const { bucket, folder } = await makeWorld(closing, { secretKey: 'another' })
   await fill(folder)
   await assert.rejects(copySnapshot(bucket, folder, 'one', never), /SignatureDoesNotMatch/)
 })
 
-test('trusts an endpoint only with the given authority', async () => {
+test('the S3 client trusts an endpoint only with the given CA', async () => {
   await using closing = new AsyncDisposableStack()
   const { cluster } = readClusterFile('nodes: [{address: 10.0.0.1, user: root, role: [controlplane, etcd, worker]}]')
   assert.ok(cluster)
@@ -173,7 +173,7 @@ test('trusts an endpoint only with the given authority', async () => {
   await assert.rejects(listCopies(stranger.bucket, never), /certificate/)
 })
 
-test('restarts an interrupted or failed upload', async () => {
+test('the S3 client restarts an interrupted or failed upload', async () => {
   await using closing = new AsyncDisposableStack()
   const { s3, bucket, folder } = await makeWorld(closing)
   await fill(folder)
@@ -184,7 +184,7 @@ test('restarts an interrupted or failed upload', async () => {
   assert.deepEqual(await read(join(folder, 'back')), SORTED)
 })
 
-test('repeats an interrupted or corrupted download, and never accepts it', async () => {
+test('the S3 client repeats an interrupted or corrupted download, and never accepts it', async () => {
   await using closing = new AsyncDisposableStack()
   const { s3, bucket, folder } = await makeWorld(closing)
   await fill(folder)

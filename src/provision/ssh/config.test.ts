@@ -11,7 +11,7 @@ const SETTINGS = {
 }
 
 describe('sshConfig()', () => {
-  it('quotes names, paths and users', () => {
+  it('quotes host names, paths and users', () => {
     const text = sshConfig(SETTINGS)
     assert.match(text, /^ {2}HostName "10\.0\.0\.1"$/m)
     assert.match(text, /^ {2}IdentityFile "\/home\/me\/my key"$/m)
@@ -20,7 +20,7 @@ describe('sshConfig()', () => {
     assert.doesNotMatch(text, /ProxyJump/)
   })
 
-  it('uses the bastion with its own key', () => {
+  it('uses the bastion host with its SSH key', () => {
     const bastion = { address: 'jump', port: 2222, user: 'me', keyFile: '/jump' }
     const text = sshConfig({ ...SETTINGS, bastion })
     assert.match(text, /^Host bastion\n {2}HostName "jump"\n {2}Port 2222/m)

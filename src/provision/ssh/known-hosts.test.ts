@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import { readKnownHosts } from './known-hosts.ts'
 
-test("readKnownHosts() prints fingerprints in ssh-keygen's format", () => {
+test("readKnownHosts() returns fingerprints in ssh-keygen's format", () => {
   const key = 'AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl'
   const text = `# a comment\n[127.0.0.1]:2222 ssh-ed25519 ${key}\n\nbroken\n`
   assert.deepEqual(readKnownHosts(text), [

@@ -21,7 +21,7 @@ function stateOf(...names: string[]): { rkeConfig: ClusterFile; certificatesBund
   }
 }
 
-test('nodesThatLeave() returns nodes of earlier files that the current one lacks, built or not', () => {
+test('nodesThatLeave() returns nodes of earlier cluster files that the current one lacks, built or not', () => {
   const { rkeConfig: now } = stateOf('1', '2')
   const left = nodesThatLeave(now, {
     currentState: stateOf('1', '3'),
@@ -35,7 +35,7 @@ test('nodesThatLeave() returns nodes of earlier files that the current one lacks
   assert.deepEqual(nodesThatLeave(now, {}), [])
 })
 
-test('nodesThatLeave() includes a machine whose name another machine has taken', () => {
+test('nodesThatLeave() includes a machine whose node name another machine has taken', () => {
   const { rkeConfig: now } = stateOf('1')
   const [moved] = now.nodes
   assert.ok(moved)

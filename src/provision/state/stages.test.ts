@@ -36,14 +36,14 @@ function trusts(one: Bundle, other: Bundle): boolean {
     })
 }
 
-describe('stages of certificates', () => {
-  it('are one if authorities stay', () => {
+describe('stages of a certificate change', () => {
+  it('are one if the CAs stay the same', () => {
     const stages = certificateStages(cluster, current, { service: 'kubelet' }, tools)
     assert.equal(stages.length, 1)
     assert.ok(trusts(bundle, stages[0]?.certificatesBundle ?? {}))
   })
 
-  it('never leave two machines that do not trust each other, with new authorities', () => {
+  it('with new CAs keep trust between all machines at every moment', () => {
     const stages = certificateStages(cluster, current, { authorities: true }, tools).map(
       (each) => each.certificatesBundle,
     )
@@ -59,7 +59,7 @@ describe('stages of certificates', () => {
     for (const stage of stages) assert.deepEqual(completeBundle(cluster, stage, tools).changes, [])
   })
 
-  it('continue after an interruption, followed by the changes of the file', () => {
+  it('continue after an interruption, followed by the changes of cluster.yml', () => {
     const [, ...left] = certificateStages(cluster, current, { authorities: true }, tools)
     assert.deepEqual(stagesAfter({ cluster, current, left, tools }), left)
     const more = stagesAfter({ cluster: encrypted, current, left, tools })
@@ -71,13 +71,13 @@ describe('stages of certificates', () => {
   })
 })
 
-describe('stages of the encryption key', () => {
+describe('stages of an encryption key change', () => {
   it('are none for a new cluster', () => {
     assert.equal(ordinaryStages(encrypted, { bundle, encryption: '', built: undefined }, tools).length, 1)
     assert.equal(ordinaryStages(encrypted, current, tools).length, 2)
   })
 
-  it('rewrite Secrets after all servers know the new key', () => {
+  it('rewrite Secrets after all API servers have the new key', () => {
     const [{ encryptionConfig: encryption } = { encryptionConfig: '' }] = ordinaryStages(
       encrypted,
       { bundle, encryption: '', built: undefined },

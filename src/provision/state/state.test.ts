@@ -15,8 +15,8 @@ const rkeConfig = readClusterFile('nodes: [{address: 10.0.0.1, user: root, role:
 const { bundle } = completeBundle(rkeConfig, {}, { clock: createVirtualClock(), random })
 const wanted = { rkeConfig, certificatesBundle: bundle, encryptionConfig: 'kind: EncryptionConfiguration\n' }
 
-describe('state of a cluster', () => {
-  it('survives writing and reading unchanged', () => {
+describe('state file of a built cluster', () => {
+  it('round-trips unchanged', () => {
     const states: FullState[] = [
       {},
       { desiredState: wanted },
@@ -53,7 +53,7 @@ describe('state of a cluster', () => {
     })
   })
 
-  it('is unreadable when encrypted, and opens only with its passphrase', () => {
+  it('is encrypted, and can be read only with its passphrase', () => {
     const sealed = encodeState({ desiredState: wanted }, { passphrase: 'correct horse', random })
     assert.ok(!sealed.includes('BEGIN') && !sealed.includes('10.0.0.1'))
     assert.deepEqual(decodeState(sealed, 'correct horse'), { desiredState: wanted })
@@ -65,7 +65,7 @@ describe('state of a cluster', () => {
     assert.throws(() => decodeState(heavy, 'correct horse'), { code: 'unreadable' })
   })
 
-  it('provides the certificates of an RKE state', () => {
+  it('provides the certificates of an RKE state file', () => {
     const text = JSON.stringify({
       desiredState: { rkeConfig: { nodes: [] }, certificatesBundle: {} },
       currentState: { certificatesBundle: { 'kube-ca': { certificatePEM: 'c', keyPEM: 'k', name: 'kube-ca' } } },
@@ -73,7 +73,7 @@ describe('state of a cluster', () => {
     assert.deepEqual(decodeState(text), { adopted: { 'kube-ca': { certificatePEM: 'c', keyPEM: 'k' } } })
   })
 
-  it('rejects other files', () => {
+  it('is rejected if it is another file', () => {
     for (const text of ['', '{', '[]', 'null', '{}', '{"desiredState": {}}']) {
       assert.throws(() => decodeState(text), { code: 'unreadable' }, text)
     }
@@ -90,7 +90,7 @@ describe('state of a cluster', () => {
     assert.equal(readStateSecret({}), undefined)
   })
 
-  it('is stored beside the cluster file', () => {
+  it('is stored beside cluster.yml', () => {
     assert.equal(stateFileOf('/a/b.c/cluster.yml'), '/a/b.c/cluster.rkestate')
     assert.equal(stateFileOf('prod.yaml'), 'prod.rkestate')
     assert.equal(stateFileOf('/a.b/cluster'), '/a.b/cluster.rkestate')

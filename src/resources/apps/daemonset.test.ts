@@ -64,7 +64,7 @@ test('a DaemonSet allows either maxSurge or maxUnavailable', async () => {
   }
 })
 
-test('a DaemonSet counts changes of the template in an annotation', async () => {
+test('a DaemonSet has an annotation with the number of template changes', async () => {
   const generationOf = ({ metadata }: { metadata: { annotations?: Record<string, string> } }): string | undefined =>
     metadata.annotations?.[GENERATION]
   assert.equal(generationOf((await create(changed(body, 'metadata.annotations', undefined))).object), '1')

@@ -35,7 +35,7 @@ describe('TokenReview', () => {
     assert.equal((await error('[a, b]')).error, '[invalid bearer token, a, b]')
   })
 
-  it('requires a token, and reports server failures', async () => {
+  it('requires a token, and reports failures of the server', async () => {
     await assert.rejects(
       review({}, () => Promise.reject(new Error('x'))),
       /token is required for TokenReview in authentication/,
@@ -48,7 +48,7 @@ describe('TokenReview', () => {
 })
 
 describe('SelfSubjectReview', () => {
-  it('returns the requesting user', async () => {
+  it('returns the user who sent the request', async () => {
     const question = { metadata: {}, status: { userInfo: {} } }
     assert.deepEqual(await selfSubjectReview.answer(question, context), {
       kind: 'SelfSubjectReview',

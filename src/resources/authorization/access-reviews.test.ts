@@ -39,8 +39,8 @@ async function review(spec: SubjectAccessReviewSpec, verdict: Partial<Verdict> =
   return { answer, calls, status: answer.status }
 }
 
-describe('access reviews', () => {
-  it('ask for the given user and attributes', async () => {
+describe('authorization reviews', () => {
+  it('check access of the given user with the given attributes', async () => {
     const resourceAttributes = {
       namespace: 'n1',
       verb: 'get',
@@ -75,7 +75,7 @@ describe('access reviews', () => {
     assert.equal(answer.spec.user, 'jane')
   })
 
-  it('ask for non-resource paths', async () => {
+  it('check access to non-resource paths', async () => {
     const { calls } = await review({ nonResourceAttributes: { verb: 'get', path: '/metrics' }, user: 'jane' })
     assert.deepEqual([calls[0]?.[1].isResource, calls[0]?.[1].path, calls[0]?.[1].verb], [false, '/metrics', 'get'])
   })
@@ -142,7 +142,7 @@ describe('access reviews', () => {
     }
   })
 
-  it('reject invalid reviews', () => {
+  it('are rejected if they are invalid', () => {
     const kind = defineSubjectAccessReview(createAuthorizer().authorizer)
     const texts = (spec: SubjectAccessReviewSpec, metadata = {}) =>
       kind.validate!({ metadata, spec, status }, {} as RuleContext).map(fieldErrorText)
@@ -171,7 +171,7 @@ describe('access reviews', () => {
     ])
   })
 
-  it('of one namespace are limited to it', () => {
+  it('of type LocalSubjectAccessReview are limited to their namespace', () => {
     const kind = defineLocalSubjectAccessReview(createAuthorizer().authorizer)
     const texts = (spec: SubjectAccessReviewSpec) =>
       kind.validate!({ metadata: { namespace: 'n1' }, spec, status }, {} as RuleContext).map(fieldErrorText)
@@ -184,14 +184,14 @@ describe('access reviews', () => {
     ])
   })
 
-  it('of the own user use the requester', async () => {
+  it('of type SelfSubjectAccessReview check access of the requesting user', async () => {
     const { authorizer, calls } = createAuthorizer()
     const self = defineSelfSubjectAccessReview(authorizer)
     await self.answer({ metadata: {}, spec: { resourceAttributes: { verb: 'get' } }, status }, context)
     assert.equal(calls[0]?.[0], me)
   })
 
-  it('list the rules of a user', async () => {
+  it('of type SelfSubjectRulesReview list the rules of the requesting user', async () => {
     const rules = {
       resourceRules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'], resourceNames: [] }],
       nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/x'] }],

@@ -34,7 +34,7 @@ const condition = (type: string, status = 'True'): object => ({
   lastTransitionTime: NOW,
 })
 
-test('a CertificateSigningRequest records the requester, and is decided later', async () => {
+test('a CertificateSigningRequest records the requesting user, and has no decision on creation', async () => {
   const { object, errors } = await create({ ...body, status: { conditions: [condition('Approved')] } })
   assert.deepEqual(errors, [])
   const { username, uid, groups, extra } = object.spec

@@ -11,7 +11,7 @@ import { createIssueMeter } from './issue-metrics.ts'
 
 const DAY_SECONDS = 86_400
 
-it('counts issued certificates by whether they have the requested duration', () => {
+it('the metric of issued certificates counts by whether they have the requested duration', () => {
   const meters = createServerMeters()
   const issued = createIssueMeter(meters)
   const tools = { clock: createVirtualClock(), random: createSeededRandom(1) }

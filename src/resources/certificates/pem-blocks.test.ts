@@ -11,17 +11,17 @@ function found(text: string): string[] {
 
 const block = (label: string, body: string): string => `-----BEGIN ${label}-----\n${body}\n-----END ${label}-----\n`
 
-test('finds blocks among other text', () => {
+test('the PEM parser of certificate requests finds blocks among other text', () => {
   assert.deepEqual(found(`hello\n${block('A', 'YWJj')}more\n${block('B C', 'eHl6')}`), ['A:abc', 'B C:xyz'])
   assert.deepEqual(found(block('A', 'YW\nJj').replaceAll('\n', ' \r\n')), ['A:abc'])
   assert.deepEqual(found('-----BEGIN A-----\n-----END A-----'), ['A:'])
 })
 
-test('skips and reports headers', () => {
+test('the PEM parser of certificate requests skips and reports headers', () => {
   assert.deepEqual(found(block('A', 'Proc-Type: 4,ENCRYPTED\nDEK-Info: x\n\nYWJj')), ['A+:abc'])
 })
 
-test('ignores malformed blocks', () => {
+test('the PEM parser of certificate requests ignores malformed blocks', () => {
   const table = [
     '',
     'x-----BEGIN A-----\nYWJj\n-----END A-----\n',

@@ -63,7 +63,7 @@ describe('ComponentStatus', () => {
     assert.deepEqual([status.kind, status.metadata.name, probed], ['ComponentStatus', 'etcd-0', ['etcd-0']])
   })
 
-  it('selects by name and by labels, of which there are none', async () => {
+  it('is selected by name, and by labels, of which it has none', async () => {
     const names = async (query: string): Promise<unknown[]> =>
       (JSON.parse(await ask('list', '', query)) as { items: ComponentStatus[] }).items.map(
         ({ metadata }) => metadata.name,
@@ -84,7 +84,7 @@ describe('ComponentStatus', () => {
     )
   })
 
-  it('reports an unknown component with a specific text', async () => {
+  it("responds with upstream's text for an unknown component", async () => {
     await assert.rejects(ask('get', 'x'), (error) => {
       return error instanceof StatusError && error.message === 'componentstatus "x" not found'
     })

@@ -31,18 +31,18 @@ const INVALID: readonly [what: string, object: Partial<ConfigMap>, text: string]
 ]
 
 describe('ConfigMap', () => {
-  it('accepts text and bytes up to the limit', () => {
+  it('may contain text and bytes up to the size limit', () => {
     assert.deepEqual(configMap.validate?.(make({ data: { k: 'v' }, binaryData: { b: 'AA==' } }), context), [])
     assert.deepEqual(configMap.validate?.(make({ data: { k: 'x'.repeat(1024 * 1024) } }), context), [])
   })
 
   for (const [what, object, text] of INVALID) {
-    it(`refuses ${what}`, () => {
+    it(`is rejected with ${what}`, () => {
       assert.deepEqual(configMap.validate?.(make(object), context).map(fieldErrorText), [text])
     })
   }
 
-  it('rejects changes once immutable, and a reset of immutable', () => {
+  it('rejects changes if it is immutable, and a change of immutable to false', () => {
     const old = make({ data: { k: '1' }, immutable: true })
     const texts = configMap.validateUpdate?.(make({ data: { k: '2' } }), old, context).map(fieldErrorText)
     const rule = 'Forbidden: field is immutable when `immutable` is set'

@@ -9,7 +9,7 @@ const metadata = { name: 'e', namespace: 'ns' }
 const sent = (subset: Record<string, unknown>): Record<string, unknown> => ({ metadata, subsets: [subset] })
 
 describe('Endpoints', () => {
-  it('default to TCP', () => {
+  it('have protocol TCP by default', () => {
     const { object, errors } = trial.create(sent({ addresses: [{ ip: '10.1.1.1' }], ports: [{ port: 80 }] }))
     assert.deepEqual(errors, [])
     assert.equal(object.subsets?.[0]?.ports?.[0]?.protocol, 'TCP')
@@ -55,7 +55,7 @@ describe('Endpoints', () => {
     ],
   ]
   for (const [what, subset, errors] of refusals) {
-    it(`refuse ${what}`, () => assert.deepEqual(trial.create(sent(subset)).errors, errors))
+    it(`reject ${what}`, () => assert.deepEqual(trial.create(sent(subset)).errors, errors))
   }
 
   it('keep invalid values that the old object has, but reject new invalid values', () => {
@@ -64,7 +64,7 @@ describe('Endpoints', () => {
     assert.equal(trial.update(sent({ addresses: [{ ip: '010.0.0.2' }] }), old).errors.length, 1)
   })
 
-  it('warn of badly written addresses, unless the controller wrote them', () => {
+  it('cause a warning for non-canonical addresses, unless a controller wrote them', () => {
     const subsets = [{ addresses: [{ ip: 'FD00::1' }] }]
     assert.deepEqual(trial.create({ metadata, subsets }).warnings, [
       'subsets[0].addresses[0].ip: IPv6 address "FD00::1" should be in RFC 5952 canonical format ("fd00::1")',
@@ -73,7 +73,7 @@ describe('Endpoints', () => {
     assert.deepEqual(trial.create({ metadata: { ...metadata, labels }, subsets }).warnings, [])
   })
 
-  it('print three addresses', () => {
+  it('print up to three addresses', () => {
     const shown = (...subsets: unknown[]): unknown => trial.cells({ metadata, subsets })[1]
     assert.equal(shown(), '<none>')
     assert.equal(shown({ addresses: [{ ip: '1.1.1.1' }] }), '1.1.1.1')

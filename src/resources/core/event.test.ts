@@ -24,7 +24,7 @@ const mismatch = 'involvedObject.namespace: Invalid value: "": does not match ev
 describe('Event', () => {
   it('expires after an hour', () => assert.equal(event.ttlMs, 3_600_000))
 
-  it('of core/v1 refers to an object in its namespace', () => {
+  it('in core/v1 refers to an object in its namespace', () => {
     assert.deepEqual(trial.create({ metadata, involvedObject }).errors, [])
     assert.deepEqual(trial.create({ metadata, involvedObject: { kind: 'Node' } }).errors, [mismatch])
     const elsewhere = { ...metadata, namespace: 'default' }
@@ -47,7 +47,7 @@ describe('Event', () => {
     )
   })
 
-  it('is validated strictly through events.k8s.io', () => {
+  it('is validated strictly if it is written through events.k8s.io', () => {
     const strict = (sent: Record<string, unknown>): string[] =>
       validateStrictEvent(trial.load(sent)).map(fieldErrorText)
     assert.deepEqual(strict(newShape), [])

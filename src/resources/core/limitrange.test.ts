@@ -9,7 +9,7 @@ const metadata = { name: 'l', namespace: 'ns' }
 const sent = (...limits: unknown[]): Record<string, unknown> => ({ metadata, spec: { limits } })
 
 describe('LimitRange', () => {
-  it('derives container defaults, in thousandths', () => {
+  it('gets container defaults from other fields, rounded to thousandths', () => {
     const [item] = trial.load(sent({ type: 'Container', max: { cpu: '2', memory: '1Gi' }, min: { disk: '100u' } })).spec
       .limits as { default: unknown; defaultRequest: unknown }[]
     assert.deepEqual(item?.default, { cpu: '2', memory: '1Gi' })
@@ -17,7 +17,7 @@ describe('LimitRange', () => {
     assert.equal(trial.load(sent({ type: 'Pod', max: { cpu: '2' } })).spec.limits?.[0]?.default, undefined)
   })
 
-  it('is accepted without a name, and gets one', () => {
+  it('may have no name, and gets a generated one', () => {
     assert.match(
       trial.create({ metadata: { namespace: 'ns' }, spec: { limits: [] } }).object.metadata.name ?? '',
       /^[\da-f-]{36}$/,
@@ -85,7 +85,7 @@ describe('LimitRange', () => {
     ],
   ]
   for (const [what, item, errors] of refusals) {
-    it(`refuses ${what}`, () => assert.deepEqual(trial.create(sent(item)).errors, errors))
+    it(`rejects ${what}`, () => assert.deepEqual(trial.create(sent(item)).errors, errors))
   }
 
   it('rejects two items of the same type', () => {

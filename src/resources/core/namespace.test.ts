@@ -8,7 +8,7 @@ const trial = trialOf(namespace)
 const metadata = { name: 'n' }
 
 describe('Namespace', () => {
-  it('starts active, with a label of its name and its finalizer', () => {
+  it('has phase Active, a label with its name and the finalizer kubernetes on creation', () => {
     const { object, errors } = trial.create({
       metadata,
       spec: { finalizers: ['example.com/x'] },
@@ -43,7 +43,7 @@ describe('Namespace', () => {
     assert.equal(hasSpecFinalizers(trial.update({ metadata, spec: {} }, old, 'finalize').object), false)
   })
 
-  it('has phase Terminating if and only if it was deleted', () => {
+  it('has phase Terminating if and only if it has deletionTimestamp', () => {
     const object = trial.load({ metadata, status: { conditions: [] } })
     namespace.deletion?.(object, {}, contextWith())
     assert.equal(object.status.phase, 'Terminating')

@@ -52,7 +52,7 @@ describe('PodTemplate', () => {
     assert.deepEqual(podTemplate.warnings?.(templateOf(odd, 2), templateOf({})), [warning])
   })
 
-  it('prints its columns', () => {
+  it('prints containers, images and labels', () => {
     const cells = podTemplate.columns?.map((column) => [column.name, column.value(templateOf(), 0)])
     assert.deepEqual(cells, [
       ['Name', 't'],

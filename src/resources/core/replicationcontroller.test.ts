@@ -9,7 +9,7 @@ const metadata = { name: 'rc', namespace: 'ns' }
 const template = { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'c', image: 'i:1' }] } }
 
 describe('ReplicationController', () => {
-  it('defaults to one replica and to the labels of its template as selector', () => {
+  it('has one replica and the labels of its template as selector by default', () => {
     const { object, errors } = trial.create({ metadata, spec: { template } })
     assert.deepEqual(errors, [])
     assert.deepEqual(
@@ -19,12 +19,12 @@ describe('ReplicationController', () => {
     assert.equal(object.spec.template?.spec.restartPolicy, 'Always')
   })
 
-  it('reports an invalid generated name, not its generateName prefix', () => {
+  it('reports an invalid generated name, not its prefix', () => {
     const { nameRule } = replicationController
     assert.deepEqual([nameRule('Bad_', true), nameRule('Bad_x', false).length], [[], 1])
   })
 
-  it('rejects specs that could never run', () => {
+  it('rejects specs with which it could never run', () => {
     assert.deepEqual(trial.create({ metadata, spec: {} }).errors, [
       'spec.selector: Required value',
       'spec.template: Required value',
@@ -37,7 +37,7 @@ describe('ReplicationController', () => {
     ])
   })
 
-  it('keeps annotations of failed conversions', () => {
+  it('keeps annotations about failed conversions', () => {
     const annotations = { 'non-convertible.kubernetes.io/selector': 'x', 'non-convertible.kubernetes.io/y': 'z' }
     const old = { metadata: { ...metadata, annotations }, spec: { template } }
     const next = { metadata, spec: { selector: {}, template: { ...template, metadata: { labels: { app: 'z' } } } } }
@@ -47,7 +47,7 @@ describe('ReplicationController', () => {
     ])
   })
 
-  it('rejects status counts above the replicas', () => {
+  it('rejects counts in the status that exceed the replicas', () => {
     const status = { replicas: 1, readyReplicas: 2, availableReplicas: 3, observedGeneration: -1 }
     assert.deepEqual(trial.update({ metadata, status }, { metadata }, 'status').errors, [
       'status.observedGeneration: Invalid value: -1: must be greater than or equal to 0',

@@ -62,7 +62,7 @@ describe('ResourceQuota', () => {
     ],
   ]
   for (const [what, spec, errors] of refusals) {
-    it(`refuses ${what}`, () => assert.deepEqual(errorsOf(spec), errors))
+    it(`rejects ${what}`, () => assert.deepEqual(errorsOf(spec), errors))
   }
 
   it('rejects updates of scopes, except for their order', () => {
@@ -73,12 +73,12 @@ describe('ResourceQuota', () => {
     ])
   })
 
-  it('validates the counts of its controller', () => {
+  it('validates the counts in its status', () => {
     const status = { hard: { pods: '1' }, used: { disk: '1' } }
     assert.equal(trial.update({ metadata, status }, { metadata }, 'status').errors.length, 2)
   })
 
-  it('warns if a request exceeds its limit', () => {
+  it('warns if a request exceeds the limit', () => {
     const spec = { hard: { cpu: '2', 'limits.cpu': '1', 'requests.storage': '3', 'limits.storage': '4' } }
     assert.deepEqual(trial.create({ metadata, spec }).warnings, [
       'ResourceQuota cpu (2) should be less than limits.cpu (1)',

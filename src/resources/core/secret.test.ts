@@ -9,7 +9,7 @@ const metadata = { name: 's', namespace: 'ns' }
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
 describe('Secret', () => {
-  it('is Opaque by default, and converts stringData to bytes', () => {
+  it('has type Opaque by default, and gets data from stringData', () => {
     const { object, errors } = trial.create({ metadata, data: { a: 'eA==', b: 'eA==' }, stringData: { b: 'text' } })
     assert.deepEqual(errors, [])
     assert.deepEqual(
@@ -47,16 +47,16 @@ describe('Secret', () => {
     ],
   ]
   for (const [type, fields, errors] of refusals) {
-    it(`refuses ${type} with ${Object.keys(fields).join() || 'nothing'}: ${errors[0]?.slice(0, 60)}`, () => {
+    it(`rejects type ${type} with error ${JSON.stringify(errors[0]?.slice(0, 60))}`, () => {
       assert.deepEqual(trial.create({ metadata, type, ...fields }).errors, errors)
     })
   }
 
-  it('requires a username or password, which may be empty', () => {
+  it('of type basic-auth requires a username or password, which may be empty', () => {
     assert.deepEqual(trial.create({ metadata, type: 'kubernetes.io/basic-auth', data: { password: '' } }).errors, [])
   })
 
-  it('keeps its type, and everything once it is immutable', () => {
+  it('rejects changes of its type, and all changes if it is immutable', () => {
     const old = { metadata, data: { a: 'eA==' }, immutable: true }
     assert.deepEqual(trial.update({ metadata, type: 'other', data: {} }, old).errors, [
       'type: Invalid value: "other": field is immutable',
@@ -66,7 +66,7 @@ describe('Secret', () => {
     assert.deepEqual(trial.update(old, old).errors, [])
   })
 
-  it('warns of an unusable certificate and key', () => {
+  it('warns of an unusable TLS certificate and key', () => {
     const warnings = (data: Record<string, string>): string[] =>
       trial.create({ metadata, type: 'kubernetes.io/tls', data }, contextWith()).warnings
     assert.deepEqual(warnings({ 'tls.crt': base64('x'), 'tls.key': '' }), [

@@ -112,8 +112,8 @@ const bound = (kind: string, name: string, uid?: string) => ({
   boundObjectRef: { apiVersion: 'v1', kind, name, ...(uid === undefined ? {} : { uid }) },
 })
 
-describe('token requests', () => {
-  it('return a token for the API server that is valid for an hour', async () => {
+describe('TokenRequest', () => {
+  it('returns a token for the API server that is valid for an hour', async () => {
     const { ask, uids, clock, admitted } = await createWorld()
     const answer = await ask({ spec: {} })
     const now = clock.now() / 1000
@@ -135,7 +135,7 @@ describe('token requests', () => {
     assert.deepEqual([admitted[0]?.subresource, admitted[0]?.objectKind.kind], ['token', 'TokenRequest'])
   })
 
-  it('bind tokens to pods with their nodes, to nodes and to secrets', async () => {
+  it('binds a token to a pod with its node, to a node or to a Secret', async () => {
     const { ask, uids } = await createWorld()
     const own = async (reference: object) =>
       claimsOf(await ask({ spec: reference }))['kubernetes.io'] as Record<string, unknown>
@@ -146,7 +146,7 @@ describe('token requests', () => {
     assert.deepEqual((await own(bound('Secret', 'bound')))['secret'], { name: 'bound', uid: uids.secret })
   })
 
-  it('return tokens that are valid until the bound object is deleted', async () => {
+  it('returns a token that is invalid after its bound object is deleted', async () => {
     const { ask, registry, clock } = await createWorld()
     const keys = [verifyingKey(key)]
     const objects = createLiveObjects(registry)
@@ -165,7 +165,7 @@ describe('token requests', () => {
     await assert.rejects(async () => authenticate(status.token, []), /service account token has been invalidated/)
   })
 
-  it('return tokens with an extended lifetime for pods, and with the time after which the server warns', async () => {
+  it('returns a token with extended lifetime for a pod, and the time after which the server warns', async () => {
     const { ask, clock } = await createWorld()
     const injected = { ...bound('Pod', 'web'), expirationSeconds: 3607 }
     const answer = await ask({ spec: injected })
@@ -178,13 +178,13 @@ describe('token requests', () => {
     assert.equal(claimsOf(await ask({ spec: { ...injected, audiences: ['vault'] } }))['exp'], now + 3607)
   })
 
-  it('are limited to the maximum lifetime', async () => {
+  it('is limited to the maximum lifetime', async () => {
     const { ask, warnings } = await createWorld({ maxExpirationSeconds: 7200 })
     assert.equal((await ask({ spec: { expirationSeconds: 9000 } })).spec.expirationSeconds, 7200)
     assert.deepEqual(warnings, ['requested expiration of 9000 seconds shortened to 7200 seconds'])
   })
 
-  it('are validated before a missing service account is reported', async () => {
+  it('is validated before a missing service account is reported', async () => {
     const refusal = forbiddenError({ group: '', resource: 'serviceaccounts' }, 'ghost', 'not yours')
     let seen: Attributes | undefined
     const mutate = (attributes: Attributes): Promise<void> => {
@@ -201,7 +201,7 @@ describe('token requests', () => {
 
   const refused: [string, object, number, string | RegExp, string?][] = [
     [
-      'too short',
+      'with a lifetime below ten minutes',
       { spec: { expirationSeconds: 599 } },
       422,
       'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes',
@@ -231,21 +231,21 @@ describe('token requests', () => {
       409,
       /the UID in the token request \(old\) does not match the UID of the service account/,
     ],
-    ['bound to a missing pod', { spec: bound('Pod', 'ghost') }, 404, 'pods "ghost" not found'],
+    ['if the token is bound to a missing pod', { spec: bound('Pod', 'ghost') }, 404, 'pods "ghost" not found'],
     [
-      'bound to a pod of another account',
+      'if the token is bound to a pod of another account',
       { spec: bound('Pod', 'other') },
       400,
       'cannot bind token for serviceaccount "bot" to pod running with different serviceaccount name.',
     ],
     [
-      'bound to a recreated object',
+      'if the token is bound to an object that was recreated',
       { spec: bound('Secret', 'bound', 'old') },
       409,
       /^Operation cannot be fulfilled on Secret "bound": the UID in the bound object reference \(old\)/,
     ],
     [
-      'bound to an object of another kind than Pod, Node and Secret',
+      'if the token is bound to an object of another kind than Pod, Node and Secret',
       { spec: bound('ConfigMap', 'x') },
       400,
       'cannot bind token to object of type /v1, Kind=ConfigMap',
@@ -258,7 +258,7 @@ describe('token requests', () => {
     ],
   ]
   for (const [what, body, code, message, name] of refused) {
-    it(`are refused ${what}`, async () => {
+    it(`is refused ${what}`, async () => {
       const { ask } = await createWorld()
       await assert.rejects(ask(body, name), (error: unknown) => {
         assert.ok(error instanceof StatusError)

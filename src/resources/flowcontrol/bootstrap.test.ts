@@ -14,7 +14,7 @@ import { tryRules } from '../rules.fixture.ts'
 import { flowSchema } from './flowschema.ts'
 import { priorityLevelConfiguration } from './prioritylevelconfiguration.ts'
 
-test('the default FlowSchemas and PriorityLevelConfigurations pass validation and have all defaults', async () => {
+test('the default FlowSchemas and PriorityLevelConfigurations are valid and have all default values', async () => {
   for (const level of [...mandatoryPriorityLevels, ...suggestedPriorityLevels]) {
     const { errors, object } = await tryRules(priorityLevelConfiguration).create(level)
     assert.deepEqual([errors, object.spec], [[], level.spec], level.metadata.name ?? '')

@@ -14,7 +14,7 @@ const role = {
   rules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }],
 }
 
-test('a Role requires verbs, groups and resources, and rejects URLs', async () => {
+test('a Role requires verbs, API groups and resources, and rejects URLs', async () => {
   const { create } = tryRules(defineRole())
   assert.deepEqual((await create(role)).errors, [])
   const table: readonly (readonly [string, unknown, readonly string[]])[] = [
@@ -40,7 +40,7 @@ test('a Role requires verbs, groups and resources, and rejects URLs', async () =
   }
 })
 
-test('a Role may allow nothing, and its rules may change', async () => {
+test('a Role may be empty, and its rules may change', async () => {
   const { create, update } = tryRules(defineRole())
   assert.deepEqual((await create({ metadata: role.metadata })).errors, [])
   assert.deepEqual((await create({ metadata: role.metadata, rules: [] })).errors, [])

@@ -57,7 +57,7 @@ test('a RoleBinding requires a valid role and subjects', async () => {
   assert.match(misnamed ?? '', /^subjects\[2\]\.name: Invalid value: "A_b": a lowercase RFC 1123 subdomain must/)
 })
 
-test('a RoleBinding accepts any names of users and groups, and service accounts of its namespace without one', async () => {
+test('a RoleBinding accepts any user and group names, and service accounts of its namespace without a namespace field', async () => {
   const { create } = tryRules(defineRoleBinding())
   assert.deepEqual((await create(changed(binding, 'subjects.0.name', 'https://issuer#Ju le'))).errors, [])
   assert.deepEqual((await create(changed(binding, 'subjects.2.namespace', undefined))).errors, [])

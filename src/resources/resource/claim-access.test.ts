@@ -59,7 +59,7 @@ async function change(
 const BINDING =
   'status.allocation: Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="update" permission: resourceclaims.resource.k8s.io is forbidden: User "jane" cannot update resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope'
 
-test('changes of allocations and reservations require the binding permission', async () => {
+test("a change of a ResourceClaim's allocation or reservations requires the binding permission", async () => {
   const reserved = withStatus({ allocation, reservedFor: [{ resource: 'pods', name: 'p', uid: 'u' }] })
   for (const [from, to] of [
     [pending, allocated],
@@ -73,7 +73,7 @@ test('changes of allocations and reservations require the binding permission', a
   }
 })
 
-test('changes of device status require permission for each driver', async () => {
+test('a change of device status in a ResourceClaim requires permission for each driver', async () => {
   const both = withStatus({ allocation, devices: [report('b.io'), report('a.io')] })
   const { errors, calls } = await change(allocated, both)
   assert.deepEqual(calls, ['arbitrary-node:update driver n/a.io', 'arbitrary-node:update driver n/b.io'])
@@ -91,7 +91,7 @@ test('changes of device status require permission for each driver', async () => 
   assert.deepEqual((await change(allocated, both, { allowed: calls })).errors, [])
 })
 
-test('a driver on the node of the claim needs only the associated-node permission', async () => {
+test('a driver on the node of a ResourceClaim needs only the associated-node permission', async () => {
   const reported = withStatus({ allocation, devices: [report('a.io')] })
   const near = 'associated-node:update driver n/a.io'
   const far = 'arbitrary-node:update driver n/a.io'
@@ -115,12 +115,12 @@ test('a driver on the node of the claim needs only the associated-node permissio
   }
 })
 
-test('status of deallocated devices is removed without a permission', async () => {
+test('device status of deallocated devices in a ResourceClaim may be removed without permission', async () => {
   const reported = withStatus({ allocation, devices: [report('a.io')] })
   assert.deepEqual((await change(reported, pending)).calls, ['update binding /'])
 })
 
-test('claims are written without a permission check if the feature gate is off or the status does not change', async () => {
+test('a ResourceClaim is written without a permission check if the feature gate is off or the status does not change', async () => {
   const off = ['DRAResourceClaimGranularStatusAuthorization']
   assert.deepEqual(await change(pending, allocated, { off }), { errors: [], calls: [] })
 })

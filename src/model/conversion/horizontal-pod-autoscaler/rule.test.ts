@@ -47,19 +47,19 @@ const cpu = (averageUtilization: number): object => ({
   resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization } },
 })
 
-describe('autoscalers of v1', () => {
-  it('have a field for CPU utilization', () => {
+describe('HorizontalPodAutoscaler in autoscaling/v1', () => {
+  it('has a field for CPU utilization', () => {
     const old = autoscaler(v1, { spec: { targetCPUUtilizationPercentage: 50 } })
     const current = autoscaler(v2, { spec: { metrics: [cpu(50)] } })
     assert.deepEqual(convert(old, v2), current)
     assert.deepEqual(convert(current, v1), old)
   })
 
-  it('without a target default to 80 percent', () => {
+  it('defaults to 80 percent without a target', () => {
     assert.deepEqual(part(convert(autoscaler(v1, {}), v2), 'spec')['metrics'], [cpu(80)])
   })
 
-  it('carry other fields in annotations with the bytes of upstream', () => {
+  it('has other fields of v2 in annotations, with the same bytes as upstream', () => {
     const given = autoscaler(v2, {
       annotations: { mine: 'kept' },
       spec: {
@@ -101,14 +101,14 @@ describe('autoscalers of v1', () => {
     assert.deepEqual(back, { ...given, spec: { ...part(given, 'spec'), metrics: metrics.toReversed() } })
   })
 
-  it('report only the current utilization if the raw value is unknown', () => {
+  it('has only the current utilization if the raw value is unknown', () => {
     const current = convert(autoscaler(v1, { status: { currentCPUUtilizationPercentage: 9 } }), v2)
     assert.deepEqual(part(current, 'status')['currentMetrics'], [
       { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: 9 } } },
     ])
   })
 
-  it('ignore and drop unreadable annotations', () => {
+  it('ignores and drops unparsable annotations', () => {
     const broken = [
       '{',
       '[{"type":1}]',
@@ -128,7 +128,7 @@ describe('autoscalers of v1', () => {
     }
   })
 
-  it('accept names in annotations in any case', () => {
+  it('accepts names in annotations in any case', () => {
     const annotations = { [`${prefix}behavior`]: '{"scaleup":{"SELECTPOLICY":"Max"}}' }
     const current = convert(autoscaler(v1, { annotations }), v2)
     assert.deepEqual(part(current, 'spec')['behavior'], { scaleUp: { selectPolicy: 'Max' } })
@@ -160,15 +160,15 @@ describe('autoscalers of v1', () => {
     ],
   ]
   for (const [name, metric] of targets) {
-    it(`keep a metric of ${name}`, () => {
+    it(`round-trips a metric of ${name}`, () => {
       const given = autoscaler(v2, { spec: { metrics: [metric] } })
       assert.deepEqual(convert(convert(given, v1), v2), given)
     })
   }
 })
 
-describe('autoscalers of v2', () => {
-  it('never keep the annotations of v1', () => {
+describe('HorizontalPodAutoscaler in autoscaling/v2', () => {
+  it('never has the annotations of v1', () => {
     const given = autoscaler(v2, { annotations: { [`${prefix}metrics`]: '[]', mine: 'kept' } })
     assert.deepEqual(convert(given, v2).metadata.annotations, { mine: 'kept' })
     assert.deepEqual(convert(given, v1).metadata.annotations, { mine: 'kept' })
@@ -177,7 +177,7 @@ describe('autoscalers of v2', () => {
     assert.equal(convert(plain, v2), plain)
   })
 
-  it('stay the same after a round trip through v1', () => {
+  it('round-trips through v1', () => {
     const property = fc.property(arbitraryOf(v2), (given) => {
       const once = convert(convert(given, v1), v2)
       assert.deepEqual(convert(convert(once, v1), v2), once)

@@ -26,8 +26,8 @@ function pairsByComparison(paths: readonly string[]): string[] {
   )
 }
 
-describe('overlapWarnings', () => {
-  it('finds the pairs that comparing each path with each finds, in the same order', () => {
+describe('overlapWarnings() for mount paths', () => {
+  it('finds the same pairs as a comparison of each path with each other, in the same order', () => {
     const path = fc
       .array(fc.constantFrom('a', 'ab', 'b', '/', '/', '-', '.'), { maxLength: 6 })
       .map((parts) => parts.join(''))
@@ -38,7 +38,7 @@ describe('overlapWarnings', () => {
     )
   })
 
-  it('grows at most as n log n, for distinct and for equal paths', () => {
+  it('takes at most n log n comparisons, for distinct and for equal paths', () => {
     const prefix = 'a'.repeat(50)
     assertGrowth(5000, (size) => Array.from({ length: size }, (_, n) => `${prefix}${n}`), pairsOf)
     assertGrowth(5000, (size) => Array.from({ length: size }, () => prefix), pairsOf)

@@ -55,7 +55,7 @@ const cases: readonly [title: string, spec: Partial<PodSpec>, texts: readonly st
     ],
   ],
   [
-    'warn about overlapping files',
+    'warn about overlapping paths of projected files',
     volumes(
       {
         configMap: {
@@ -84,7 +84,7 @@ const cases: readonly [title: string, spec: Partial<PodSpec>, texts: readonly st
     ],
   ],
   [
-    'warn about repeated values',
+    'warn about duplicate list items',
     { hostAliases: [{ ip: '1.1.1.1' }, { ip: '1.1.1.1' }], imagePullSecrets: [{ name: 'a' }, { name: 'a' }, {}] },
     [
       'spec.hostAliases[1].ip: duplicate ip "1.1.1.1"',
@@ -93,7 +93,7 @@ const cases: readonly [title: string, spec: Partial<PodSpec>, texts: readonly st
     ],
   ],
   [
-    'warn about hidden variables, except if the later one uses the earlier',
+    'warn about an environment variable that a later one of its name hides without using it',
     {
       containers: [
         web({
@@ -111,7 +111,7 @@ const cases: readonly [title: string, spec: Partial<PodSpec>, texts: readonly st
     ),
   ],
   [
-    'warn about fractional bytes',
+    'warn about fractional byte values',
     {
       overhead: { memory: '1m' },
       containers: [web({ resources: { requests: { memory: '100m' }, limits: { 'ephemeral-storage': '1500m' } } })],
@@ -153,7 +153,7 @@ const cases: readonly [title: string, spec: Partial<PodSpec>, texts: readonly st
     ],
   ],
   [
-    'warn about selectors without matches and unusual numbers',
+    'warn about selectors that match nothing, and unusual numbers',
     {
       terminationGracePeriodSeconds: -1,
       affinity: {
@@ -176,7 +176,7 @@ const cases: readonly [title: string, spec: Partial<PodSpec>, texts: readonly st
 describe('warnings about pods', () => {
   for (const [title, spec, texts] of cases) it(title, () => assert.deepEqual(warnings(spec), texts))
 
-  it('cover annotations that became fields', () => {
+  it('include annotations that became fields', () => {
     const annotations = {
       'scheduler.alpha.kubernetes.io/critical-pod': '',
       'seccomp.security.alpha.kubernetes.io/pod': 'unconfined',
@@ -197,7 +197,7 @@ describe('warnings about pods', () => {
     assert.equal(warnings(same, annotations, fieldPath('spec.template')).length, texts.length - 1)
   })
 
-  it('compare a bounded number of pairs', () => {
+  it('are computed from a bounded number of pairs', () => {
     const ports = Array.from({ length: 20_000 }, () => ({ containerPort: 1, protocol: 'TCP' }))
     const items = Array.from({ length: 20_000 }, (_, at) => ({ key: 'k', path: `p${at}` }))
     const texts = warnings({ containers: [web({ ports })], ...volumes({ configMap: { name: 'c', items } }) })

@@ -31,7 +31,7 @@ test('index intervals of a Job are rejected if they are malformed, unordered or 
   for (const [text, message] of table) assert.throws(() => countIndexes(text, 10), { message }, text)
 })
 
-test('two lists of index intervals are compared for their first common index, without malformed intervals', () => {
+test('two lists of index intervals of a Job are searched for a common index, and malformed intervals are ignored', () => {
   assert.equal(sharedIndex('0-3,8', '5,7-8', 10), 8)
   assert.equal(sharedIndex('0-3', '2', 10), 2)
   assert.equal(sharedIndex('x,4', '4', 10), 4)

@@ -21,7 +21,7 @@ describe('Node', () => {
     assert.deepEqual([object.status.allocatable, object.status.config], [{ cpu: '1', memory: '1001m' }, undefined])
   })
 
-  it('copies podCIDR of an old client to podCIDRs', () => {
+  it('gets podCIDRs from podCIDR if an old client sets only that', () => {
     const spec = { podCIDR: '10.2.0.0/24', podCIDRs: ['10.1.0.0/24', 'fd00::/64'] }
     assert.deepEqual(trial.load({ metadata, spec }).spec.podCIDRs, ['10.2.0.0/24'])
     assert.equal(trial.load({ metadata, spec: { podCIDRs: ['10.1.0.0/24'] } }).spec.podCIDR, '10.1.0.0/24')
@@ -83,7 +83,7 @@ describe('Node', () => {
     ],
   ]
   for (const [what, fields, errors] of refusals) {
-    it(`refuses ${what}`, () => assert.deepEqual(trial.create({ metadata, ...fields }).errors, errors))
+    it(`rejects ${what}`, () => assert.deepEqual(trial.create({ metadata, ...fields }).errors, errors))
   }
 
   it('parses the deprecated scheduler.alpha.kubernetes.io annotations as leniently as upstream', () => {
@@ -104,7 +104,7 @@ describe('Node', () => {
     ])
   })
 
-  it('rejects updates of providerID and pod CIDRs that are set', () => {
+  it('rejects changes of providerID and pod CIDRs once they are set', () => {
     const old = { metadata, spec: { podCIDRs: ['10.1.0.0/24'], providerID: 'p' } }
     assert.deepEqual(
       trial.update({ metadata, spec: { podCIDRs: ['10.2.0.0/24'], providerID: 'q', externalID: 'x' } }, old).errors,
@@ -117,7 +117,7 @@ describe('Node', () => {
     assert.deepEqual(trial.update(old, { metadata }).errors, [])
   })
 
-  it('takes labels with a status update, but no spec', () => {
+  it('takes label changes from a status update, but no spec changes', () => {
     const next = {
       metadata: { ...metadata, labels: { a: 'b' } },
       spec: { unschedulable: true },
@@ -137,7 +137,7 @@ describe('Node', () => {
     ])
   })
 
-  it('keeps and validates configSource if the old object has it', () => {
+  it('keeps and validates configSource only if the old object has it', () => {
     const source = { configMap: { namespace: 'ns', name: 'c', kubeletConfigKey: 'k', uid: 'u' } }
     const spec = { configSource: source }
     const { errors, warnings } = trial.update({ metadata, spec }, { metadata, spec })
@@ -153,7 +153,7 @@ describe('Node', () => {
     )
   })
 
-  it('drops declared features while the gate is off', () => {
+  it('loses declaredFeatures while the feature gate is off', () => {
     const off = contextWith({ isEnabled: (gate) => gate !== 'NodeDeclaredFeatures' })
     const { object } = trial.create({ metadata, status: { declaredFeatures: ['A'] } }, off)
     assert.equal(object.status.declaredFeatures, undefined)

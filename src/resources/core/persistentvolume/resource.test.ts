@@ -18,7 +18,7 @@ const selector = (key: string): object => ({
 })
 
 describe('PersistentVolume', () => {
-  it('is retained, a filesystem and pending by default', () => {
+  it('has reclaim policy Retain, mode Filesystem and phase Pending by default', () => {
     const { object, errors } = trial.create(volume({ hostPath: { path: '/d' } }))
     assert.deepEqual(errors, [])
     const { spec, status } = object
@@ -116,7 +116,7 @@ describe('PersistentVolume', () => {
     ],
   ]
   for (const [what, spec, errors] of refusals) {
-    it(`refuses ${what}`, () => assert.deepEqual(trial.create(volume(spec)).errors, errors))
+    it(`rejects ${what}`, () => assert.deepEqual(trial.create(volume(spec)).errors, errors))
   }
 
   it('accepts mount options in an annotation only for certain sources', () => {
@@ -142,7 +142,7 @@ describe('PersistentVolume', () => {
     ])
   })
 
-  it('allows only renames of labels to stable names in its affinity', () => {
+  it('allows only renames of deprecated labels in its node affinity', () => {
     const old = volume({ nfs, nodeAffinity: selector('beta.kubernetes.io/os') })
     assert.deepEqual(trial.update(volume({ nfs, nodeAffinity: selector('kubernetes.io/os') }), old).errors, [])
     assert.equal(trial.update(volume({ nfs, nodeAffinity: selector('x') }), old).errors.length, 1)
@@ -152,7 +152,7 @@ describe('PersistentVolume', () => {
     assert.deepEqual(trial.update(old, volume({ nfs })).errors, [])
   })
 
-  it('keeps a VolumeAttributesClass once set', () => {
+  it('cannot lose its VolumeAttributesClass', () => {
     const old = volume({ csi, volumeAttributesClassName: 'a' })
     assert.deepEqual(trial.update(volume({ csi, volumeAttributesClassName: 'b' }), old).errors, [])
     assert.deepEqual(trial.update(volume({ csi }), old).errors, [

@@ -16,12 +16,12 @@ const fixed = (difference: string): string =>
   `spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n  spec.${difference}`
 
 describe('PersistentVolumeClaim', () => {
-  it('starts pending, with volume mode Filesystem', () => {
+  it('has phase Pending and volume mode Filesystem on creation', () => {
     const { object, errors } = trial.create(claim({}, { phase: 'Bound' }))
     assert.deepEqual([errors, object.status, object.spec.volumeMode], [[], { phase: 'Pending' }, 'Filesystem'])
   })
 
-  it('sets both data source fields, or drops an unsupported old one', () => {
+  it('gets both data source fields from one, or loses an unsupported one', () => {
     const snapshot = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 's' }
     assert.deepEqual(trial.create(claim({ dataSource: snapshot })).object.spec.dataSourceRef, snapshot)
     const other = { apiGroup: 'x.io', kind: 'K', name: 'n' }
@@ -30,7 +30,7 @@ describe('PersistentVolumeClaim', () => {
     assert.deepEqual(trial.update(claim({ dataSource: other }), claim({ dataSource: other })).errors, [])
   })
 
-  it('allows a data source of another namespace only with the gate', () => {
+  it('may have a data source in another namespace only with the feature gate', () => {
     const elsewhere = { dataSourceRef: { apiGroup: 'x.io', kind: 'K', name: 'n', namespace: 'other' } }
     assert.equal(trial.create(claim(elsewhere)).object.spec.dataSourceRef, undefined)
     const on = trial.create(claim(elsewhere), contextWith({ isEnabled: () => true })).object.spec
@@ -76,10 +76,10 @@ describe('PersistentVolumeClaim', () => {
     ],
   ]
   for (const [what, spec, errors] of refusals) {
-    it(`refuses ${what}`, () => assert.deepEqual(trial.create(claim(spec)).errors, errors))
+    it(`rejects ${what}`, () => assert.deepEqual(trial.create(claim(spec)).errors, errors))
   }
 
-  it('allows only larger requests after it is bound', () => {
+  it('allows only larger requests, and only after it is bound', () => {
     assert.deepEqual(trial.update(claim(requests('3Gi') as never), claim()).errors, [
       fixed('resources.requests.storage: "2Gi" -> "3Gi"'),
     ])
@@ -95,7 +95,7 @@ describe('PersistentVolumeClaim', () => {
     ])
   })
 
-  it('allows a smaller request after a failed expansion, but not below the capacity', () => {
+  it('allows a smaller request after a failed expansion, but none below the capacity', () => {
     const bound = claim({}, { phase: 'Bound', capacity: { storage: '1Gi' } })
     assert.deepEqual(trial.update(claim(requests('1500Mi') as never), bound).errors, [])
     assert.deepEqual(trial.update(claim(requests('1Gi') as never), bound).errors, [
@@ -103,7 +103,7 @@ describe('PersistentVolumeClaim', () => {
     ])
   })
 
-  it('allows storageClassName to be set later, but only once', () => {
+  it('may get storageClassName later, but only once', () => {
     const annotated = (spec: object = {}): Record<string, unknown> => ({
       ...claim(spec as never),
       metadata: { ...metadata, annotations: { 'volume.beta.kubernetes.io/storage-class': 'a' } },
@@ -121,7 +121,7 @@ describe('PersistentVolumeClaim', () => {
     ])
   })
 
-  it('keeps an applied VolumeAttributesClass', () => {
+  it('keeps a VolumeAttributesClass that was applied', () => {
     const status = { phase: 'Bound', currentVolumeAttributesClassName: 'v' }
     const old = claim({ volumeAttributesClassName: 'v' }, status)
     const field = 'spec.volumeAttributesClassName: Forbidden: update to'

@@ -148,7 +148,7 @@ const rows: readonly [PodPatch, string][] = [
   [{ spec: one, metadata: going, status: { phase: 'Succeeded' } }, '0/1 Succeeded 0'],
 ]
 
-describe('columns of pods', () => {
+describe('columns of kubectl get pods', () => {
   const cells = (patch: PodPatch): Record<string, unknown> =>
     Object.fromEntries(podColumns.map((column) => [column.name, column.value(podOf(patch), Date.parse(NOW))]))
 
@@ -159,7 +159,7 @@ describe('columns of pods', () => {
     })
   }
 
-  it('include more in wide output', () => {
+  it('include IP, node and gates in wide output', () => {
     const gates = { ...one, nodeName: 'n', readinessGates: [{ conditionType: 'a' }, { conditionType: 'b' }] }
     const full = cells({
       metadata: { creationTimestamp: '2024-05-06T07:07:09Z' },
@@ -185,7 +185,7 @@ describe('columns of pods', () => {
     )
   })
 
-  it('mark terminated pods', () => {
+  it('mark terminated pods so that kubectl can hide them', () => {
     const over = { type: 'Completed', status: 'True' }
     assert.deepEqual(podRowConditions(podOf({ status: { phase: 'Succeeded' } })), [
       { ...over, reason: 'Succeeded', message: 'The pod has completed successfully.' },

@@ -21,7 +21,7 @@ const sized = (resources: ResourceRequirements, more: Partial<Container> = {}): 
   spec: { containers: [web({ resources, ...more })] },
 })
 
-describe('resize of a pod', () => {
+describe('resize subresource of a pod', () => {
   it('changes only CPU and memory, and increases the generation', () => {
     const next = podOf({ ...sized({ requests: { cpu: '2' } }, { command: ['x'] }), metadata: { labels: { a: 'b' } } })
     const { object, errors } = written(resize, podOf(sized({ requests: { cpu: '1' } })), next)
@@ -87,10 +87,10 @@ describe('resize of a pod', () => {
     ],
   ]
   for (const [title, old, next, errors] of refused) {
-    it(`refuses ${title}`, () => assert.deepEqual(resized(old, next).errors, errors))
+    it(`rejects ${title}`, () => assert.deepEqual(resized(old, next).errors, errors))
   }
 
-  it('is rejected if the kubelet of the node does not support it', () => {
+  it('fails if the node does not declare support for the change', () => {
     const state = { running: { startedAt: null } }
     const status = {
       containerStatuses: [{ name: 'web', state, lastState: {}, ready: true, restartCount: 0, image: '', imageID: '' }],
@@ -109,12 +109,12 @@ describe('resize of a pod', () => {
   })
 })
 
-describe('ephemeral containers of a pod', () => {
+describe('ephemeralcontainers subresource of a pod', () => {
   const debug = web({ name: 'debug', image: 'busybox:1' })
   const added = (old: PodPatch, next: PodPatch): { object: Pod; errors: string[] } =>
     written(ephemeralContainers, podOf(old), podOf(next))
 
-  it('can be added, while every other change is rejected', () => {
+  it('adds ephemeral containers, and rejects every other change', () => {
     const { object, errors } = added({}, { spec: { hostname: 'x', ephemeralContainers: [debug] } })
     assert.deepEqual(errors, [])
     assert.equal(object.spec.hostname, undefined)
@@ -122,7 +122,7 @@ describe('ephemeral containers of a pod', () => {
     assert.equal(object.metadata.generation, 2)
   })
 
-  it('reject changes once they exist', () => {
+  it('rejects changes of existing ephemeral containers', () => {
     const old = { spec: { ephemeralContainers: [debug] } }
     assert.deepEqual(added(old, {}).errors, [
       'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be removed\n',
@@ -133,7 +133,7 @@ describe('ephemeral containers of a pod', () => {
     ])
   })
 
-  it('are forbidden in mirror pods', () => {
+  it('is forbidden for mirror pods', () => {
     const mirror = { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } }
     assert.deepEqual(added(mirror, mirror).errors, ['[]: Forbidden: static pods do not support ephemeral containers'])
   })

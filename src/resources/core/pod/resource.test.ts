@@ -15,13 +15,13 @@ function created(patch: PodPatch): Pod {
 const complaints = (patch: PodPatch): string[] => textsOf(pod.validate?.(podOf(patch), contextWith()) ?? [])
 
 describe('creation of a pod', () => {
-  it('sets the initial status', () => {
+  it('sets phase, QoS class and conditions', () => {
     const resources = { requests: { cpu: '1' } }
     const { status } = created({ spec: { containers: [web({ resources })] }, status: { phase: 'Running' } })
     assert.deepEqual(status, { phase: 'Pending', qosClass: 'Burstable' })
   })
 
-  it('sets a condition for scheduling gates', () => {
+  it('sets the condition PodScheduled to False with scheduling gates', () => {
     assert.deepEqual(created({ spec: { schedulingGates: [{ name: 'a/b' }] } }).status.conditions, [
       {
         type: 'PodScheduled',
@@ -34,7 +34,7 @@ describe('creation of a pod', () => {
     ])
   })
 
-  it('adds its labels to selectors', () => {
+  it('adds its labels to selectors of topology spread constraints with matchLabelKeys', () => {
     const spec: Partial<PodSpec> = {
       affinity: {
         podAffinity: {
@@ -82,7 +82,7 @@ describe('creation of a pod', () => {
     assert.deepEqual(pod.warnings?.(both, undefined), [])
   })
 
-  it('aligns the service account fields', () => {
+  it('copies serviceAccountName to the deprecated field serviceAccount', () => {
     const object = podOf()
     object.spec.serviceAccountName = 'default'
     pod.prepareCreate?.(object, contextWith())
@@ -128,7 +128,8 @@ describe('creation of a pod', () => {
     [{ spec: { volumes: [{ name: 'v', image: {} }] } }, ['spec.volumes[0].image.reference: Required value']],
   ]
   for (const [patch, errors] of invalid) {
-    it(`finds ${errors.length} errors in ${JSON.stringify(patch)}`, () => assert.deepEqual(complaints(patch), errors))
+    it(`${errors.length === 0 ? 'accepts' : 'rejects'} ${JSON.stringify(patch)}`, () =>
+      assert.deepEqual(complaints(patch), errors))
   }
 })
 
@@ -144,14 +145,14 @@ describe('deletion of a pod', () => {
     [{ ...running, status: { phase: 'Succeeded' } }, undefined, 0],
   ]
   for (const [patch, requested, graceSeconds] of deletions) {
-    it(`takes ${graceSeconds} seconds for ${JSON.stringify([patch, requested])}`, () => {
+    it(`has a grace period of ${graceSeconds} seconds for pod and request ${JSON.stringify([patch, requested])}`, () => {
       assert.equal(pod.graceSeconds?.(podOf(patch), requested), graceSeconds)
     })
   }
 })
 
 describe('field selectors of pods', () => {
-  it('support upstream’s fields', () => {
+  it('include upstream’s fields', () => {
     const object = podOf({
       spec: { nodeName: 'n', hostNetwork: true, serviceAccountName: 'sa' },
       status: { phase: 'Running', podIPs: [{ ip: '1.2.3.4' }], nominatedNodeName: 'm' },

@@ -25,8 +25,8 @@ function updated(next: PodStatus, old: PodPatch = {}): { object: Pod; errors: st
   return { object, errors: textsOf(podStatus.validateUpdate?.(object, before, context) ?? []) }
 }
 
-describe('status of a pod', () => {
-  it('ignores changes of the spec and of owners, and keeps a QoS class and generations that a client omits', () => {
+describe('status update of a pod', () => {
+  it('ignores changes of spec and owners, and keeps the QoS class and generations if the client omits them', () => {
     const condition = { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null }
     const old = podOf({
       spec: { hostname: 'old' },
@@ -62,7 +62,7 @@ describe('status of a pod', () => {
     assert.deepEqual(both.object.status.podIPs, [{ ip: '2.2.2.2' }])
   })
 
-  it('drops fields of disabled gates', () => {
+  it('drops fields of disabled feature gates', () => {
     const statuses = [{ resourceClaimName: 'c', resources: {} }]
     const { object } = updated({ nodeAllocatableResourceClaimStatuses: statuses })
     assert.deepEqual(object.status, {})
@@ -181,12 +181,12 @@ describe('status of a pod', () => {
     ],
   ]
   for (const [next, errors, old] of cases) {
-    it(`finds ${errors.length} errors in ${JSON.stringify(next).slice(0, 60)}`, () => {
+    it(`${errors.length === 0 ? 'accepts' : 'rejects'} ${JSON.stringify(next).slice(0, 60)}`, () => {
       assert.deepEqual(updated(next, old).errors, errors)
     })
   }
 
-  it('warns of badly written addresses', () => {
+  it('warns of non-canonical IP addresses', () => {
     const old = podOf({ status: { podIPs: [{ ip: '01.1.1.1' }] } })
     assert.deepEqual(podStatus.warnings?.(old, old), [
       'status.podIPs[0].ip: non-standard IP address "01.1.1.1" is invalid: use "1.1.1.1"',

@@ -17,7 +17,7 @@ const REFUSED =
 const toleration = { key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }
 
 describe('update of a pod', () => {
-  it('may change images, shorten a deadline, add tolerations and remove gates', () => {
+  it('may change images, shorten activeDeadlineSeconds, add tolerations and remove scheduling gates', () => {
     const old = {
       containers: [web()],
       initContainers: [web({ name: 'i' })],
@@ -47,7 +47,7 @@ describe('update of a pod', () => {
     assert.deepEqual(specChange(amount('1Gi'), amount('1073741824')), [])
   })
 
-  it('rejects changes of any other field, and prints the difference', () => {
+  it('rejects changes of any other field, with the differences in its error', () => {
     assert.deepEqual(specChange({ hostname: 'a' }, { hostname: 'b', subdomain: 'c' }), [
       `${REFUSED}  spec.hostname: "a" -> "b"\n  spec.subdomain: <unset> -> "c"`,
     ])
@@ -84,7 +84,7 @@ describe('update of a pod', () => {
     ],
   ]
   for (const [old, next, errors] of refused) {
-    it(`refuses ${JSON.stringify(old)} to become ${JSON.stringify(next)}`, () => {
+    it(`rejects a change from ${JSON.stringify(old)} to ${JSON.stringify(next)}`, () => {
       assert.deepEqual(specChange(old, next), errors)
     })
   }
@@ -96,7 +96,7 @@ describe('update of a pod', () => {
   const exists = (key: string): { key: string; operator: string } => ({ key, operator: 'Exists' })
   const TERMS = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms'
 
-  it('may narrow the node selection of a gated pod', () => {
+  it('may restrict the node selection of a pod with scheduling gates', () => {
     const gated = { schedulingGates: [{ name: 'g' }] }
     assert.deepEqual(specChange(gated, { ...gated, nodeSelector: { a: 'b' } }), [])
     assert.deepEqual(specChange(gated, terms({ matchExpressions: [exists('a')] })), [])
@@ -106,7 +106,7 @@ describe('update of a pod', () => {
     assert.match(specChange({}, { nodeSelector: { a: 'b' } })[0] ?? '', /pod updates may not change fields/)
   })
 
-  it('rejects a wider node selection of a gated pod', () => {
+  it('rejects a wider node selection of a pod with scheduling gates', () => {
     const one = { matchExpressions: [exists('a')] }
     assert.deepEqual(specChange(terms(one), terms({ matchExpressions: [exists('b')] })), [
       `${TERMS}[0]: Invalid value: {"matchExpressions":[{"key":"b","operator":"Exists"}]}: only additions are allowed (no mutations or deletions)`,
@@ -120,7 +120,7 @@ describe('update of a pod', () => {
     ])
   })
 
-  it('protects annotations of other components', () => {
+  it('rejects changes of annotations that other components own', () => {
     const armor = 'container.apparmor.security.beta.kubernetes.io/web'
     const mirror = 'kubernetes.io/config.mirror'
     const spec = { nodeName: 'n' }

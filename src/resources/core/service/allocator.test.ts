@@ -57,8 +57,8 @@ function createWorld(options: Partial<ServiceAllocatorOptions> = {}, book = crea
 
 const ports = [{ name: 'a', port: 80 }]
 
-describe('service allocator', () => {
-  it('allocates a cluster IP of the upper band and records its Service in the IPAddress', async () => {
+describe('allocation of addresses and ports for Services', () => {
+  it('assigns a cluster IP of the upper band and records its Service in the IPAddress', async () => {
     const world = createWorld()
     const { spec } = await world.write({ ports })
     assert.match(spec.clusterIP ?? '', /^10\.0\.0\.(1[7-9]|[2-9]\d|[12]\d\d)$/)
@@ -123,7 +123,7 @@ describe('service allocator', () => {
     ],
   ]
   for (const [what, spec, message] of refusals) {
-    it(`refuses ${what}, and releases everything`, async () => {
+    it(`fails with ${what}, and releases everything`, async () => {
       const world = createWorld({}, createTestBook('10.0.0.5'))
       await assert.rejects(world.write({ ports, ...spec }), { message: `Service "s" is invalid: ${message}` })
       assert.deepEqual([[...world.book.names], await world.taken()], [['10.0.0.5'], []])
@@ -139,7 +139,7 @@ describe('service allocator', () => {
     })
   })
 
-  it('allocates two families if preferred or required, in the requested order', async () => {
+  it('assigns addresses of two families if preferred or required, in the requested order', async () => {
     const world = createWorld({ serviceCidrs: dualStack })
     const preferred = await world.write({ ports, ipFamilyPolicy: 'PreferDualStack' })
     assert.deepEqual(preferred.spec.ipFamilies, ['IPv4', 'IPv6'])
@@ -152,7 +152,7 @@ describe('service allocator', () => {
     assert.equal(world.book.names.size, 4)
   })
 
-  it('allocates no address for a headless Service, which may have an unconfigured family without a selector', async () => {
+  it('assigns no address to a headless Service, which may have an unconfigured family without a selector', async () => {
     const world = createWorld()
     const open = await world.write({ ports, clusterIP: 'None' })
     assert.deepEqual([open.spec.ipFamilies, open.spec.ipFamilyPolicy], [['IPv4', 'IPv6'], 'RequireDualStack'])
@@ -176,7 +176,7 @@ describe('service allocator', () => {
     )
   })
 
-  it('allocates a port for health checks, and none if node ports are disabled', async () => {
+  it('assigns a port for health checks, and none if node ports are disabled', async () => {
     const world = createWorld()
     const balanced = await world.write({ type: 'LoadBalancer', ports, externalTrafficPolicy: 'Local' })
     assert.notEqual(balanced.spec.healthCheckNodePort ?? 0, 0)
@@ -185,14 +185,14 @@ describe('service allocator', () => {
     assert.equal((await world.taken()).length, 2)
   })
 
-  it('releases the allocations of a deleted Service', async () => {
+  it('releases addresses and ports of a deleted Service', async () => {
     const world = createWorld()
     const service = await world.write({ type: 'LoadBalancer', ports, externalTrafficPolicy: 'Local' })
     await world.release(service)
     assert.deepEqual([world.book.names.size, await world.taken()], [0, []])
   })
 
-  it('releases allocations after a change of type is written', async () => {
+  it('releases addresses and ports after a change of type is stored', async () => {
     const world = createWorld()
     const old = await world.write({ type: 'NodePort', ports })
     const name = { type: 'ExternalName', externalName: 'x.y' }
@@ -204,7 +204,7 @@ describe('service allocator', () => {
     assert.equal(world.book.names.has(again.spec.clusterIP ?? ''), true)
   })
 
-  it('adds and releases the second cluster IP', async () => {
+  it('assigns and releases the second cluster IP', async () => {
     const world = createWorld({ serviceCidrs: dualStack })
     const single = await world.write({ ports })
     const dual = await world.write({ ports, ipFamilyPolicy: 'RequireDualStack' }, single)
@@ -217,7 +217,7 @@ describe('service allocator', () => {
     })
   })
 
-  it('leaves a PreferDualStack Service unchanged if a family is not configured', () => {
+  it('keeps a PreferDualStack Service unchanged if a family is not configured', () => {
     const spec = {
       type: 'ClusterIP',
       ipFamilyPolicy: 'PreferDualStack',
@@ -227,14 +227,14 @@ describe('service allocator', () => {
     assert.deepEqual(planIps({ ...spec }, { ...spec }), { indexes: [], released: [] })
   })
 
-  it('allocates nothing on a dry run, and shows impossible values', async () => {
+  it('assigns nothing on a dry run, and shows placeholder values that cannot occur', async () => {
     const world = createWorld()
     const { spec } = await world.write({ type: 'NodePort', ports }, undefined, { dryRun: true })
     assert.deepEqual([spec.clusterIP, spec.ports?.[0]?.nodePort], ['10.0.0.0', 32769])
     assert.deepEqual([world.book.names.size, await world.taken()], [0, []])
   })
 
-  it('allocates from additional ranges while they are ready', async () => {
+  it('uses addresses of additional ServiceCIDRs while they are ready', async () => {
     const range = (name: string, cidr: string, status = 'True'): ServiceCIDR => ({
       metadata: { name },
       spec: { cidrs: [cidr] },
@@ -257,7 +257,7 @@ describe('service allocator', () => {
     assert.deepEqual(new Set(ips), new Set(['10.0.0.1', '10.0.0.2']))
   })
 
-  it('continues after a failed release, and reports it', async () => {
+  it('continues after a failed release, and reports the failure', async () => {
     const reports: string[] = []
     const book = { ...createTestBook(), delete: async () => Promise.reject(new Error('down')) }
     const world = createWorld({ book, report: (message) => reports.push(message) })
@@ -266,7 +266,7 @@ describe('service allocator', () => {
     assert.deepEqual(reports, ['Failed to release the cluster IP 10.0.0.9; the repair will release it'])
   })
 
-  it('never allocates a value twice, for any sequence of writes', async () => {
+  it('never assigns a value twice, for any sequence of writes', async () => {
     const step = fc.record({
       what: fc.constantFrom('create', 'change', 'delete', 'fail'),
       at: fc.nat(7),
@@ -304,7 +304,7 @@ describe('service allocator', () => {
     )
   })
 
-  it('allocates no port of the lower band, which is for requested ports', () => {
+  it('assigns no port of the lower band, which is for requested ports', () => {
     assert.deepEqual([16, 17, 1024, 2768, 10_000].map(staticBand), [0, 16, 32, 86, 128])
   })
 })

@@ -18,7 +18,7 @@ function linesOf(text: string, prefix: string): string[] {
   return text.split('\n').filter((line) => line.startsWith(prefix) && !line.includes('_bucket'))
 }
 
-it('counts allocated and failed addresses by range, without dry runs', async () => {
+it('metrics of cluster IP allocation count allocated and failed addresses by range, without dry runs', async () => {
   const metrics = createRegistry()
   const meters = createServerMeters(metrics)
   const pool: IpPool = {
@@ -42,7 +42,7 @@ it('counts allocated and failed addresses by range, without dry runs', async () 
   ])
 })
 
-it('counts allocated node ports, and shows the number of free ones', async () => {
+it('metrics of node port allocation count allocated ports, and show the number of free ones', async () => {
   const metrics = createRegistry()
   const meters = createServerMeters(metrics)
   const ledger = measureLedger(createMemoryLedger(), { first: 30_000, last: 30_009 }, meters)

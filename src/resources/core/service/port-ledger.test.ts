@@ -52,8 +52,8 @@ const begin = (ledger: PortLedger, ...ports: number[]): Promise<boolean> =>
 
 const all = (ledger: PortLedger): Promise<number[]> => ledger.change((taken) => [...taken].sort((a, b) => a - b))
 
-describe('bitmap of node ports', () => {
-  it("equals Go's big.Int with the same bits", () => {
+describe('bitmap of allocated node ports', () => {
+  it("has the same bytes as Go's big.Int with the same bits", () => {
     assert.equal(portBits([], RANGE), '')
     assert.equal(portBits([30_000], RANGE), 'AQ==')
     assert.equal(portBits([30_000, 30_009], RANGE), 'AgE=')
@@ -61,7 +61,7 @@ describe('bitmap of node ports', () => {
     assert.equal(rangeText(RANGE), '30000-32767')
   })
 
-  it('survives a round trip, without ports outside the range', () => {
+  it('round-trips, without ports outside the range', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer({ min: 29_990, max: 32_777 })), (ports) => {
         const inside = ports.filter((port) => port >= RANGE.first && port <= RANGE.last).sort((a, b) => a - b)
@@ -76,8 +76,8 @@ describe('bitmap of node ports', () => {
   })
 })
 
-describe('stored range of node ports', () => {
-  it('allocates nothing before it exists', async () => {
+describe('stored bitmap of allocated node ports', () => {
+  it('allocates no ports before the bitmap exists in the store', async () => {
     const ledger = createWorld().open()
     await assert.rejects(ledger.change(take(30_000)), {
       message: 'cannot allocate resources of type servicenodeportallocations at this time',
@@ -87,7 +87,7 @@ describe('stored range of node ports', () => {
     assert.equal(await begin(ledger, 30_000), false)
   })
 
-  it("is upstream's object under upstream's key", async () => {
+  it("is stored as upstream's object under upstream's key", async () => {
     const { backend, open } = createWorld()
     await begin(open(), 30_000, 30_009)
     const { items } = await backend.range({ start: KEY })
@@ -100,7 +100,7 @@ describe('stored range of node ports', () => {
     })
   })
 
-  it('reads protobuf of upstream', async () => {
+  it("can be read in upstream's protobuf", async () => {
     const { backend, open } = createWorld()
     // RangeAllocation{range: "30000-32767", data: {2, 1}} in the envelope.
     const raw = Buffer.concat([
@@ -119,7 +119,7 @@ describe('stored range of node ports', () => {
     assert.deepEqual(await all(open()), [30_000, 30_009])
   })
 
-  it('never allocates one port to two servers', async () => {
+  it('never gives one port to two servers', async () => {
     const { open } = createWorld()
     const [a, b] = [open(), open()]
     await begin(a)
@@ -130,7 +130,7 @@ describe('stored range of node ports', () => {
     assert.deepEqual(await all(a), await all(b))
   })
 
-  it('batches concurrent changes', async () => {
+  it('writes concurrent changes together', async () => {
     const { backend, open } = createWorld()
     const ledger = open()
     await begin(ledger)
@@ -139,7 +139,7 @@ describe('stored range of node ports', () => {
     assert.ok(backend.commits - before <= 2, `${backend.commits - before} commits`)
   })
 
-  it('reads nothing while it is the only writer, and reloads before it refuses', async () => {
+  it('is not read again while one server writes, and is reloaded before a port is refused', async () => {
     const { backend, open } = createWorld()
     const [a, b] = [open(), open()]
     await begin(a)
@@ -151,7 +151,7 @@ describe('stored range of node ports', () => {
     assert.equal(await a.change(take(30_001)), 1)
   })
 
-  it('refuses while the stored range differs, until it is rebuilt', async () => {
+  it('refuses ports while another port range is stored, until it is rebuilt', async () => {
     const { open } = createWorld()
     await begin(open(), 30_000, 32_000)
     const narrow = open({ first: 31_000, last: 32_767 })
@@ -163,7 +163,7 @@ describe('stored range of node ports', () => {
     assert.deepEqual(await all(narrow), [32_000])
   })
 
-  it('recomputes the plan of a rebuild after a conflict', async () => {
+  it('is planned again if its rebuild conflicts', async () => {
     const { open } = createWorld()
     const [a, b] = [open(), open()]
     await begin(a)
@@ -176,7 +176,7 @@ describe('stored range of node ports', () => {
     assert.deepEqual(await all(b), [30_001, 30_007])
   })
 
-  it('gives up a rebuild after repeated conflicts', async () => {
+  it('stops its rebuild after repeated conflicts', async () => {
     const { open } = createWorld()
     const [a, b] = [open(), open()]
     await begin(a)
@@ -188,7 +188,7 @@ describe('stored range of node ports', () => {
     await assert.rejects(rebuilding, /other servers changed it repeatedly/)
   })
 
-  it('drops a failed change and reloads after it', async () => {
+  it('drops a failed change and is reloaded after it', async () => {
     const { backend, open } = createWorld()
     const ledger = open()
     await begin(ledger)

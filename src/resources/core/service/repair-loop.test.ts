@@ -59,8 +59,8 @@ const eventsIn = async (registry: Registry): Promise<readonly Event[]> => regist
 const addresses = async (registry: Registry): Promise<(string | undefined)[]> =>
   (await registry.list(IPAddresses, '')).map(({ metadata }) => metadata.name)
 
-describe('repair of Service allocations', () => {
-  it('creates the ledger from existing Services without events', async () => {
+describe('repair loop for Service addresses and ports', () => {
+  it('creates the port bitmap from existing Services without events', async () => {
     await using servers = createServers()
     const registry = await open(servers)
     await addService(registry, 'web', '10.0.0.9', 30_001)
@@ -75,7 +75,7 @@ describe('repair of Service allocations', () => {
     await rounds.stop()
   })
 
-  it('reports two Services with one port, repeatedly as a series', async () => {
+  it('reports two Services with one port, and repeated reports become a series', async () => {
     await using servers = createServers()
     const registry = await open(servers)
     const { rounds, errors } = await start(registry)
@@ -100,7 +100,7 @@ describe('repair of Service allocations', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('releases an unused port after some rounds, and an address after a minute', async () => {
+  it('releases an unused port after some rounds, and an unused address after a minute', async () => {
     await using servers = createServers()
     const registry = await open(servers)
     const { ledger, rounds } = await start(registry)

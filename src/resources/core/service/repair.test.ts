@@ -31,12 +31,12 @@ function plan(services: Service[], addresses: IPAddress[]): string[] {
   return planIpRepair({ services, addresses, ranges, nowMs }).map(short)
 }
 
-describe('planIpRepair()', () => {
+describe('planIpRepair() for Service addresses', () => {
   it('plans nothing if everything is consistent', () => {
     assert.deepEqual(plan([web, service('x', { type: 'ExternalName' })], [address('10.0.0.9', 'web')]), [])
   })
 
-  it('allocates a missing address of a Service', () => {
+  it('allocates the missing IPAddress of a Service', () => {
     assert.deepEqual(plan([web], []), ['create ClusterIPNotAllocated'])
   })
 
@@ -51,7 +51,7 @@ describe('planIpRepair()', () => {
     ])
   })
 
-  it('recreates an address with a wrong owner or labels, and does not delete it', () => {
+  it('recreates an IPAddress with a wrong parent or labels, and does not delete it', () => {
     assert.deepEqual(plan([web], [address('10.0.0.9', 'gone')]), ['replace ClusterIPNotAllocated'])
     const gateway = address('10.0.0.9', 'web')
     gateway.spec = { parentRef: { group: 'x.io', resource: 'gateways', name: 'g' } }
@@ -61,7 +61,7 @@ describe('planIpRepair()', () => {
     assert.deepEqual(plan([web], [bare]), ['replace '])
   })
 
-  it('releases unused addresses after a grace period', () => {
+  it('releases unused IPAddresses after a grace period', () => {
     assert.deepEqual(plan([], [address('10.0.0.9', 'web')]), ['delete IPAddressNotAllocated'])
     assert.deepEqual(plan([], [address('10.0.0.9', 'web', '2026-01-01T00:59:30Z')]), [])
     const other = address('10.0.0.8', 'web')
@@ -75,7 +75,7 @@ describe('planIpRepair()', () => {
     assert.deepEqual(plan([], [modified]), ['delete IPAddressNotAllocated'])
   })
 
-  it('leaves addresses of other owners alone', () => {
+  it('keeps IPAddresses of other owners', () => {
     const foreign = address('10.0.0.7', 'gone')
     foreign.metadata.labels = {}
     assert.deepEqual(plan([], [foreign]), [])
@@ -91,7 +91,7 @@ describe('planIpRepair()', () => {
   })
 })
 
-describe('planPortRepair()', () => {
+describe('planPortRepair() for node ports', () => {
   const ports = (...nodePorts: number[]): Service['spec'] => ({
     ports: nodePorts.map((nodePort) => ({ port: nodePort, targetPort: nodePort, protocol: 'TCP', nodePort })),
   })
@@ -112,7 +112,7 @@ describe('planPortRepair()', () => {
     assert.equal(notes[0]?.message, 'Port 80 is not within the port range 30000-32767; please recreate service')
   })
 
-  it('counts a port of two protocols once', () => {
+  it('counts a port that is used with two protocols once', () => {
     const spec = ports(30001, 30001)
     spec.ports![1]!.protocol = 'UDP'
     assert.deepEqual(
@@ -131,7 +131,7 @@ describe('planPortRepair()', () => {
     assert.deepEqual(rounds, [1, 1, 0])
   })
 
-  it('fills an empty ledger', async () => {
+  it('fills an empty bitmap', async () => {
     const ledger = createMemoryLedger()
     const services = (): Promise<Service[]> => Promise.resolve([service('a', ports(30001))])
     const { notes } = await applyPortRepair(ledger, services, { range, leaks: new Map() })

@@ -29,7 +29,7 @@ const of = (spec: Sent = {}, extra: object = {}): Sent => ({
 const both = { clusterIPs: ['10.0.0.1', 'fd00::1'], ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'RequireDualStack' }
 
 describe('Service', () => {
-  it('has default type, protocols, target ports and policies', () => {
+  it('has default type, protocols, target ports and traffic policies', () => {
     const { spec } = trial.load({ metadata, spec: { ports: [{ port: 80 }], sessionAffinity: 'ClientIP' } })
     assert.deepEqual(spec.ports, [{ port: 80, protocol: 'TCP', targetPort: 80 }])
     assert.deepEqual(
@@ -152,10 +152,10 @@ describe('Service', () => {
     ],
   ]
   for (const [what, spec, errors] of refusals) {
-    it(`refuses ${what}`, () => assert.deepEqual(trial.create(of(spec)).errors, errors))
+    it(`rejects ${what}`, () => assert.deepEqual(trial.create(of(spec)).errors, errors))
   }
 
-  it('accepts all fields', () => {
+  it('may have all fields', () => {
     const spec = {
       type: 'LoadBalancer',
       externalTrafficPolicy: 'Local',
@@ -167,7 +167,7 @@ describe('Service', () => {
     assert.deepEqual(trial.create({ metadata, spec: { clusterIP: 'None' } }).errors, [])
   })
 
-  it('allows a name that begins with a digit only with the gate', () => {
+  it('may have a name that begins with a digit only with the feature gate', () => {
     const strict = contextWith({ isEnabled: (gate) => gate !== 'RelaxedServiceNameValidation' })
     assert.deepEqual(trial.create(of({}, { name: '1a' })).errors, [])
     assert.match(
@@ -176,7 +176,7 @@ describe('Service', () => {
     )
   })
 
-  it('reads source ranges from the annotation, and warns if both topology annotations are set', () => {
+  it('gets source ranges from the annotation, and warns if both topology annotations are set', () => {
     const annotations = { 'service.beta.kubernetes.io/load-balancer-source-ranges': '10.0.0.0/8, x' }
     assert.deepEqual(trial.create(of({ type: 'LoadBalancer' }, { annotations })).errors, [
       'metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
@@ -191,7 +191,7 @@ describe('Service', () => {
     ])
   })
 
-  it('keeps allocated values that a client omits', () => {
+  it('keeps allocated values if the client omits them', () => {
     const old = of({
       type: 'NodePort',
       ports: [
@@ -218,7 +218,7 @@ describe('Service', () => {
     )
   })
 
-  it('drops fields of the old type, unless the client changed them too', () => {
+  it('loses fields of its old type, unless the client changed them too', () => {
     const old = of({
       type: 'LoadBalancer',
       ports: [{ port: 80, nodePort: 30001 }],
@@ -250,13 +250,13 @@ describe('Service', () => {
 
   const updates: [string, Sent, Sent, string[]][] = [
     [
-      'its cluster IP',
+      'its clusterIP',
       { clusterIP: '10.0.0.2', clusterIPs: ['10.0.0.2'] },
       {},
       ['spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set'],
     ],
     [
-      'a second address implicitly',
+      'its ipFamilies to one without ipFamilyPolicy SingleStack',
       { ...both, clusterIPs: ['10.0.0.1'], ipFamilies: ['IPv4'] },
       both,
       [
@@ -288,21 +288,21 @@ describe('Service', () => {
     ],
   ]
   for (const [what, next, old, errors] of updates) {
-    it(`cannot change ${what}`, () => assert.deepEqual(trial.update(of(next), of(old)).errors, errors))
+    it(`rejects a change of ${what}`, () => assert.deepEqual(trial.update(of(next), of(old)).errors, errors))
   }
 
-  it('adds and removes the second cluster IP', () => {
+  it('may get and lose a second cluster IP', () => {
     assert.deepEqual(trial.update(of(both), of()).errors, [])
     assert.deepEqual(trial.update(of(), of(both)).errors, [])
   })
 
-  it('of an older release gets clusterIPs and ipFamilies before validation', () => {
+  it('from an older release gets clusterIPs and ipFamilies before validation', () => {
     const old = { metadata, spec: { clusterIP: '10.0.0.1', ports: [{ port: 80 }] } }
     const { errors, object } = trial.update({ metadata, spec: { ports: [{ port: 81 }], ipFamilies: ['IPv4'] } }, old)
     assert.deepEqual([errors, object.spec.clusterIPs], [[], ['10.0.0.1']])
   })
 
-  it('has load balancers in its status only with type LoadBalancer', () => {
+  it('may have load balancers in its status only with type LoadBalancer', () => {
     const status = { loadBalancer: { ingress: [{ ip: 'x', hostname: '1.2.3.4' }, { ipMode: 'VIP' }] } }
     assert.deepEqual(
       trial.update({ ...of({ type: 'LoadBalancer' }), status }, of({ type: 'LoadBalancer' }), 'status').errors,
@@ -317,7 +317,7 @@ describe('Service', () => {
     ])
   })
 
-  it('warns of ignored and deprecated fields', () => {
+  it('causes a warning for ignored and deprecated fields', () => {
     const spec = {
       clusterIP: 'None',
       clusterIPs: ['None'],
@@ -335,7 +335,7 @@ describe('Service', () => {
     ])
   })
 
-  it('calls the allocator only if its spec changed, and releases everything', async () => {
+  it('calls the allocator only if the spec changed, and releases everything on deletion', async () => {
     const calls: string[] = []
     const watched = createServiceResource({
       ...allocator,
