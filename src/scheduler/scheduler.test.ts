@@ -94,7 +94,7 @@ function start(plugin: Plugin, pods: Map<string, Pod>): SchedulerUnderTest {
 }
 
 describe('Scheduler', () => {
-  it('schedules other pods when one fails with an exception, and reports the failure', async () => {
+  it('schedules other pods if one fails with an exception, and reports the failure', async () => {
     const bound: string[] = []
     const pods = new Map(['odd', 'plain'].map((name) => [`d/${name}`, podOf(name)]))
     const { queue, errors, notes } = start(
@@ -117,7 +117,7 @@ describe('Scheduler', () => {
     queue.close()
   })
 
-  it('retries a pod that changed during its binding, if that may help', async () => {
+  it('retries a pod that was updated during its binding, if the update may help', async () => {
     const pods = new Map([['d/p', podOf('p')]])
     const seen: string[] = []
     const { queue } = start(

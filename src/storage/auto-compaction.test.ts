@@ -5,7 +5,7 @@ import { createVirtualClock } from '#lib/clock.ts'
 
 import { createAutoCompaction } from './auto-compaction.ts'
 
-it('auto-compaction keeps the window in full and at most a tenth more', async () => {
+it('auto-compaction keeps the whole history window and at most a tenth more', async () => {
   const clock = createVirtualClock(0)
   const windowMs = 10_000
   let revision = 0

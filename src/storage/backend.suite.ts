@@ -84,15 +84,15 @@ export function backendSuite(name: string, create: CreateBackend): void {
       }
     })
   }
-  describe(`${name} keeps the backend contract`, () => {
+  describe(`storage backend ${name}`, () => {
     describe('commits', () => commitTests(test))
     describe('ranges', () => rangeTests(test))
     describe('compaction', () => compactionTests(test))
     describe('watches', () => watchTests(test))
     describe('leases', () => leaseTests(test))
     describe('forks', () => forkTests(test))
-    describe('life', () => lifeTests(test))
-    describe('as a whole', () => propertyTests(test))
+    describe('lifecycle', () => lifeTests(test))
+    describe('compared with a model', () => propertyTests(test))
   })
 }
 
@@ -112,7 +112,7 @@ function commitTests(test: Test): void {
     assert.equal(await valueOf(backend, key('a')), '1')
   })
 
-  test('updates only at the expected revision', async ({ backend, key, put }) => {
+  test('updates a key only at the expected revision', async ({ backend, key, put }) => {
     const first = await put('a', '1')
     const second = await put('a', '2', { expected: first.revision })
     assert.deepEqual(shape(second.previous[0]), [key('a'), '1', first.revision, first.revision, 0])
@@ -124,7 +124,7 @@ function commitTests(test: Test): void {
     assert.deepEqual(shape(item), [key('a'), '2', first.revision, second.revision, 0])
   })
 
-  test('deletes only at the expected revision', async ({ backend, key, put }) => {
+  test('deletes a key only at the expected revision', async ({ backend, key, put }) => {
     const { revision } = await put('a', '1')
     const refused = await failed(backend.commit([{ key: key('a'), value: null, expected: revision - 1 }]))
     assert.deepEqual(shape(refused.current[0]), [key('a'), '1', revision, revision, 0])
@@ -142,7 +142,7 @@ function commitTests(test: Test): void {
     assert.equal(await valueOf(backend, key('a')), undefined)
   })
 
-  test('takes no revision for a delete without effect, nor for an empty commit', async ({
+  test('uses no revision for a delete of an absent key, nor for an empty commit', async ({
     backend,
     key,
     put,
@@ -157,7 +157,7 @@ function commitTests(test: Test): void {
     assert.equal(await backend.currentRevision(), before)
   })
 
-  test('refuses more than etcd accepts in one request, with its text', async ({ backend, key, put }) => {
+  test("rejects a commit that is larger than etcd accepts, with etcd's error text", async ({ backend, key, put }) => {
     const whole = 1.5 * 2 ** 20
     await put('a', 'x'.repeat(whole - 1000))
     const tooMuch = (size: number): Promise<StorageError> =>
@@ -215,7 +215,7 @@ function commitTests(test: Test): void {
     assert.equal(await backend.currentRevision(), all.revision)
   })
 
-  test('refuses an empty key, and two writes of one key in a commit', async ({ backend, key }) => {
+  test('rejects an empty key, and two writes of one key in a commit', async ({ backend, key }) => {
     await assert.rejects(backend.commit([{ key: '', value: bytes('1') }]), TypeError)
     await assert.rejects(
       backend.commit([
@@ -227,7 +227,7 @@ function commitTests(test: Test): void {
     assert.equal(await valueOf(backend, key('a')), undefined)
   })
 
-  test('gives every commit a later revision than earlier acknowledged ones', async ({ backend, put }) => {
+  test('gives every commit a later revision than all acknowledged ones', async ({ backend, put }) => {
     let last = await backend.currentRevision()
     for (let n = 0; n < 20; n++) {
       const { revision } = await put(n % 3)
@@ -237,7 +237,7 @@ function commitTests(test: Test): void {
     }
   })
 
-  test('lets exactly one of many succeed, and isolates failing guards', async (bench) => {
+  test('lets exactly one of many concurrent creates succeed, and failing guards do not affect other commits', async (bench) => {
     const { backend, key, list } = bench
     const racers = Array.from({ length: 40 }, (_, n) =>
       backend.commit([{ key: key('prize'), value: bytes(String(n)), expected: 0 }]),
@@ -254,7 +254,7 @@ function commitTests(test: Test): void {
     assert.equal(new Set(revisions).size, 41)
   })
 
-  test('loses no update among concurrent read-modify-write cycles', async ({ backend, key, put }) => {
+  test('loses no update of concurrent read-modify-write cycles', async ({ backend, key, put }) => {
     await put('counter', '0')
     const add = async (): Promise<void> => {
       for (;;) {
@@ -267,7 +267,7 @@ function commitTests(test: Test): void {
     assert.equal(await valueOf(backend, key('counter')), '24')
   })
 
-  test('shows an acknowledged write to every later read', async ({ backend, key, put }) => {
+  test('returns an acknowledged write in every later read', async ({ backend, key, put }) => {
     const loop = async (name: string): Promise<void> => {
       for (let n = 0; n < 15; n++) {
         const { revision } = await put(name, String(n))
@@ -283,7 +283,7 @@ function commitTests(test: Test): void {
     await Promise.all(['a', 'b', 'c', 'd'].map(loop))
   })
 
-  test('keeps empty and 1.5-million-byte values, and all byte values', async ({ backend, key }) => {
+  test('stores empty and 1.5-million-byte values, and all byte values', async ({ backend, key }) => {
     const big = new Uint8Array(1_500_000).map((_, at) => (at * 31) % 251)
     const all = new Uint8Array(256).map((_, at) => at)
     for (const [name, value] of [
@@ -298,7 +298,7 @@ function commitTests(test: Test): void {
     }
   })
 
-  test('returns the buffer to the caller after the commit', async ({ backend, key, follow }) => {
+  test("does not use the caller's buffer after the commit", async ({ backend, key, follow }) => {
     const watch = follow()
     await watch.next()
     const pooled = Buffer.from('before')
@@ -329,7 +329,7 @@ function commitTests(test: Test): void {
     await commit.catch((error: unknown) => assert.equal(error, reason))
   })
 
-  test('knows its newest revision without a request, if it supports that', async ({ backend, put }) => {
+  test('returns the newest revision without a request, if it supports that', async ({ backend, put }) => {
     await put('a')
     const newest = await backend.currentRevision()
     assert.equal(backend.knownRevision?.() ?? newest, newest)
@@ -337,7 +337,7 @@ function commitTests(test: Test): void {
 }
 
 function rangeTests(test: Test): void {
-  test('reads one key, a prefix, and any interval', async ({ backend, key, prefix, put }) => {
+  test('a range reads one key, a prefix, or any interval', async ({ backend, key, prefix, put }) => {
     for (const name of ['a', 'a/1', 'a/2', 'a0', 'b']) await put(name)
     const keys = async (start: string, end?: string): Promise<string[]> => {
       const { items } = await backend.range({ start: key(start), ...(end !== undefined && { end: key(end) }) })
@@ -354,7 +354,7 @@ function rangeTests(test: Test): void {
     assert.equal(items.filter((item) => item.key.startsWith(prefix)).length, 5)
   })
 
-  test('orders keys by their bytes', async ({ key, put, list }) => {
+  test('a range orders keys by their bytes', async ({ key, put, list }) => {
     const odd = [
       ' ',
       '!',
@@ -386,7 +386,7 @@ function rangeTests(test: Test): void {
     for (const item of items) assert.equal(item.key, key(text(item)))
   })
 
-  test('counts keys beyond a limit', async ({ backend, prefix, end, put, list }) => {
+  test('a range counts the keys beyond its limit', async ({ backend, prefix, end, put, list }) => {
     for (let n = 0; n < 7; n++) await put(n)
     const part = await list({ limit: 3 })
     assert.deepEqual([part.items.length, part.more, part.count], [3, true, 7])
@@ -398,7 +398,7 @@ function rangeTests(test: Test): void {
     assert.deepEqual([count.items.length, count.more, count.count], [0, false, 7])
   })
 
-  test('omits values on request', async ({ backend, prefix, end, put, list }) => {
+  test('a range omits values on request', async ({ backend, prefix, end, put, list }) => {
     const { revision } = await put('a', 'some value')
     const [item] = (await backend.range({ start: prefix, end, keysOnly: true })).items
     assert.deepEqual(
@@ -408,7 +408,7 @@ function rangeTests(test: Test): void {
     assert.equal((await list()).items[0]?.value.length, 'some value'.length)
   })
 
-  test('reads the state at an older revision', async ({ backend, key, put, remove, list }) => {
+  test('a range reads the state at an older revision', async ({ backend, key, put, remove, list }) => {
     const first = await put('a', '1')
     const second = await put('b', '1')
     const third = await put('a', '2')
@@ -431,12 +431,12 @@ function rangeTests(test: Test): void {
     assert.deepEqual(shape(anew), [key('b'), '3', fifth.revision, fifth.revision, 0])
   })
 
-  test('fails for a future revision', async ({ backend, prefix, end }) => {
+  test('a range fails at a future revision', async ({ backend, prefix, end }) => {
     const revision = (await backend.currentRevision()) + 1000
     await rejects(backend.range({ start: prefix, end, revision }), 'future-revision')
   })
 
-  test('pages through one snapshot during writes', async ({ key, put, remove, list }) => {
+  test('a range reads pages of one snapshot during writes', async ({ key, put, remove, list }) => {
     const names = Array.from({ length: 23 }, (_, n) => String(100 + n))
     for (const name of names) await put(name, 'old')
     const first = await list({ limit: 5 })
@@ -455,7 +455,7 @@ function rangeTests(test: Test): void {
     )
   })
 
-  test('lists a commit completely or not at all', async ({ backend, key, prefix, end }) => {
+  test('a range contains a commit completely or not at all', async ({ backend, key, prefix, end }) => {
     const traffic = { on: true }
     const writer = (async (): Promise<void> => {
       for (let n = 0; n < 40; n++) {
@@ -473,7 +473,12 @@ function rangeTests(test: Test): void {
 }
 
 function compactionTests(test: Test): void {
-  test('drops older history, keeps the current state, and never goes back', async ({ backend, put, remove, list }) => {
+  test('drops older history, keeps the current state, and never lowers the compacted revision', async ({
+    backend,
+    put,
+    remove,
+    list,
+  }) => {
     const first = await put('a', '1')
     await put('b', '1')
     const third = await put('a', '2')
@@ -496,7 +501,7 @@ function compactionTests(test: Test): void {
     assert.ok((await put('d', '1')).revision > current)
   })
 
-  test('fails for a future revision', async ({ backend }) => {
+  test('rejects compaction at a future revision', async ({ backend }) => {
     await rejects(backend.compact((await backend.currentRevision()) + 1000), 'future-revision')
   })
 
@@ -512,7 +517,7 @@ function compactionTests(test: Test): void {
     assert.equal((await backend.range({ start: key('a') })).items[0]!.createRevision, first.revision)
   })
 
-  test('does not disturb later revisions during writes', async ({ backend, put, list }) => {
+  test('does not affect later revisions during writes', async ({ backend, put, list }) => {
     let kept = (await put('x', '0')).revision
     for (let n = 1; n <= 60; n++) {
       const { revision } = await put('x', String(n))
@@ -527,7 +532,7 @@ function compactionTests(test: Test): void {
 }
 
 function watchTests(test: Test): void {
-  test('delivers past and present in order, each event once', async ({ put, remove, follow, key }) => {
+  test('a watch delivers past and present events in order, each once', async ({ put, remove, follow, key }) => {
     const first = await put('a', '1')
     const second = await put('a', '2')
     const third = await remove('a')
@@ -544,7 +549,11 @@ function watchTests(test: Test): void {
     assert.deepEqual(await watch.stop(), { done: true, value: undefined })
   })
 
-  test('starts now without a revision, and reports where', async ({ backend, put, follow }) => {
+  test('a watch starts at the current revision if none is given, and reports that revision', async ({
+    backend,
+    put,
+    follow,
+  }) => {
     await put('a', '1')
     const now = await backend.currentRevision()
     const watch = follow()
@@ -557,7 +566,7 @@ function watchTests(test: Test): void {
     await watch.stop()
   })
 
-  test('waits for a future revision', async ({ put, follow }) => {
+  test('a watch waits for a future start revision', async ({ put, follow }) => {
     const { revision } = await put('a', '0')
     const watch = follow(revision + 2)
     await put('a', '1')
@@ -569,7 +578,7 @@ function watchTests(test: Test): void {
     await watch.stop()
   })
 
-  test('delivers only the requested keys', async ({ backend, key, put }) => {
+  test('a watch delivers only events of the requested keys', async ({ backend, key, put }) => {
     const from = (await put('a', '0')).revision
     for (const name of ['b', 'a', 'a/1', 'c', 'a']) await put(name)
     const stop = new AbortController()
@@ -580,7 +589,7 @@ function watchTests(test: Test): void {
     stop.abort()
   })
 
-  test('has previous value, revisions and lease in its events', async ({
+  test('a watch includes previous value, revisions and lease in each event', async ({
     backend,
     key,
     put,
@@ -605,7 +614,7 @@ function watchTests(test: Test): void {
   })
 
   for (const when of ['present', 'past']) {
-    test(`delivers a commit in one batch, in the ${when}`, async ({ backend, key, put, follow }) => {
+    test(`a watch delivers a commit in one batch if it is in the ${when}`, async ({ backend, key, put, follow }) => {
       const from = (await put('start')).revision
       const live = follow(from)
       const width = 40
@@ -627,7 +636,7 @@ function watchTests(test: Test): void {
     })
   }
 
-  test('delivers the same events to every watcher, wherever it starts', async ({ put, remove, follow }) => {
+  test('a watch delivers the same events to every watcher, wherever it starts', async ({ put, remove, follow }) => {
     const from = (await put('x')).revision
     const early = [follow(from), follow(from), follow(from)]
     const writes = Array.from({ length: 60 }, (_, n) => (n % 6 === 5 ? remove(n % 4) : put(n % 4, String(n))))
@@ -644,7 +653,7 @@ function watchTests(test: Test): void {
     await Promise.all([...early, ...late].map((watch) => watch.stop()))
   })
 
-  test('resumes after the last revision without gap or repetition', async ({ put, follow }) => {
+  test('a watch resumes after the last revision without gap or repetition', async ({ put, follow }) => {
     const from = (await put('x', '0')).revision
     const total = 50
     const writer = (async (): Promise<void> => {
@@ -665,7 +674,7 @@ function watchTests(test: Test): void {
     )
   })
 
-  test('continues a range without a gap', async ({ put, list, follow }) => {
+  test('a watch continues after a range without a gap', async ({ put, list, follow }) => {
     const writer = (async (): Promise<void> => {
       for (let n = 0; n < 80; n++) await put(n % 9, String(n))
     })()
@@ -683,7 +692,7 @@ function watchTests(test: Test): void {
     await watch.stop()
   })
 
-  test('fails from a compacted revision', async ({ backend, put, remove, follow }) => {
+  test('a watch fails if the start revision is compacted', async ({ backend, put, remove, follow }) => {
     const first = await put('a', '1')
     await put('a', '2')
     const third = await put('a', '3')
@@ -701,7 +710,7 @@ function watchTests(test: Test): void {
     await inFullOrNot(follow(gone.revision), ['delete', '4', '4'])
   })
 
-  test('survives a compaction behind it', async ({ backend, put, follow }) => {
+  test('a watch continues if an earlier revision is compacted', async ({ backend, put, follow }) => {
     const { revision } = await put('a', '1')
     const watch = follow(revision)
     await watch.events(1)
@@ -713,7 +722,7 @@ function watchTests(test: Test): void {
     await watch.stop()
   })
 
-  test('reports progress to an idle watcher', async ({ backend, prefix, put, pass, progressMs }, t) => {
+  test('a watch reports progress to an idle watcher', async ({ backend, prefix, put, pass, progressMs }, t) => {
     if (progressMs === undefined) return t.skip('this backend promises no progress')
     const stop = new AbortController()
     const [start, end] = [`${prefix}idle/`, `${prefix}idle0`]
@@ -731,7 +740,7 @@ function watchTests(test: Test): void {
     assert.deepEqual(await watch.next(), { done: true, value: undefined })
   })
 
-  test('ends cleanly when aborted before, while waiting, and between batches', async ({
+  test('a watch ends without an error if it is aborted before the start, while waiting, or between batches', async ({
     backend,
     prefix,
     end,
@@ -759,7 +768,7 @@ function watchTests(test: Test): void {
     assert.deepEqual(await busy.next(), over)
   })
 
-  test('loses nothing for a watcher that stops reading for long', async ({ backend, key, put, follow }) => {
+  test('a watch loses no events for a watcher that stops reading for long', async ({ backend, key, put, follow }) => {
     const from = (await put('x', '0')).revision
     const watch = follow(from)
     await watch.events(1)
@@ -782,7 +791,7 @@ function watchTests(test: Test): void {
 }
 
 function leaseTests(test: Test): void {
-  test('deletes the keys of an expired lease as a commit that watchers see', async (bench) => {
+  test('deletes the keys of an expired lease in a commit that watchers receive', async (bench) => {
     const { backend, key, put, list, follow, pass, ttlMs } = bench
     const lease = await backend.grantLease(ttlMs)
     const { revision } = await put('a', '1', { lease })
@@ -808,7 +817,7 @@ function leaseTests(test: Test): void {
     await watch.stop()
   })
 
-  test('keeps a renewed lease alive', async ({ backend, key, put, list, follow, pass, ttlMs }) => {
+  test('keeps the keys of a renewed lease', async ({ backend, key, put, list, follow, pass, ttlMs }) => {
     const lease = await backend.grantLease(ttlMs)
     const { revision } = await put('a', '1', { lease })
     for (let n = 0; n < 4; n++) {
@@ -823,7 +832,7 @@ function leaseTests(test: Test): void {
     await watch.stop()
   })
 
-  test('revokes a lease', async ({ backend, put, list, ttlMs }) => {
+  test('deletes the keys of a revoked lease', async ({ backend, put, list, ttlMs }) => {
     const lease = await backend.grantLease(ttlMs * 100)
     const other = await backend.grantLease(ttlMs * 100)
     assert.notEqual(lease, other)
@@ -836,7 +845,7 @@ function leaseTests(test: Test): void {
     await backend.keepAliveLease(other)
   })
 
-  test('binds a key to the lease of its last write only', async ({ backend, put, remove, list, ttlMs }) => {
+  test('attaches a key only to the lease of its last write', async ({ backend, put, remove, list, ttlMs }) => {
     const leases: LeaseId[] = []
     for (let n = 0; n < 2; n++) leases.push(await backend.grantLease(ttlMs * 100))
     const [first, second] = leases as [LeaseId, LeaseId]
@@ -859,7 +868,7 @@ function leaseTests(test: Test): void {
     )
   })
 
-  test('fails for a lease that was never granted', async ({ backend, key, put }) => {
+  test('rejects a write with a lease that was never granted', async ({ backend, key, put }) => {
     const before = (await put('x')).revision
     const writes = [
       { key: key('a'), value: bytes('1') },
@@ -972,7 +981,7 @@ function lifeTests(test: Test): void {
     assert.ok(after.sizeBytes >= after.sizeInUseBytes && after.sizeInUseBytes >= 0)
   })
 
-  test('writes a snapshot under traffic that opens as the same store', async (bench, t) => {
+  test('writes a snapshot during writes that opens as the same store', async (bench, t) => {
     const { backend, list, put, openSnapshot, prefix, end } = bench
     if (openSnapshot === undefined) return t.skip('snapshots of this backend are opened by outside tools')
     const folder = await mkdtemp(join(tmpdir(), 'backend-suite-'))
@@ -1031,7 +1040,7 @@ function lifeTests(test: Test): void {
     await rejects(backend.snapshot('/nonexistent/file'), 'closed')
     await rejects(follow(1).next(), 'closed')
   }
-  test('finishes commits in flight when closed, then refuses everything', closing, { isOwn: true })
+  test('finishes pending commits when it is closed, then rejects all calls', closing, { isOwn: true })
 }
 
 /** The reference model: a full copy of the state for every revision. */
@@ -1118,7 +1127,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
 )
 
 function propertyTests(test: Test): void {
-  test('agrees with a naive model for any sequence of operations', async (bench) => {
+  test('agrees with a simple model for any sequence of operations', async (bench) => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 60, size: 'max' }), async (operations) => {
         const own = createBench(bench)

@@ -135,7 +135,7 @@ function startTraffic(backend: Backend): Traffic {
 }
 
 function faultTests(): void {
-  it('survives a killed leader: nothing is lost and no watch ends', async (t) => {
+  it('loses no commit and ends no watch when the leader is killed', async (t) => {
     const { cluster, backend } = await start(t, { members: 3 })
     const traffic = startTraffic(backend)
     for (let n = 0; n < 2; n++) {
@@ -149,7 +149,7 @@ function faultTests(): void {
     await traffic.check(backend)
   })
 
-  it('survives a paused leader and its return', async (t) => {
+  it('works while the leader is paused, and after its return', async (t) => {
     const { cluster, backend } = await start(t, { members: 3 })
     const traffic = startTraffic(backend)
     await traffic.more(50)
@@ -161,7 +161,7 @@ function faultTests(): void {
     await traffic.check(backend)
   })
 
-  it('waits for a majority, and reports its absence', async (t) => {
+  it('fails with a message while the majority of members is unavailable, and then continues', async (t) => {
     const { cluster, backend } = await start(t, { members: 3 }, { timeoutMs: 1500 })
     await backend.commit([{ key: '/a', value: bytes('1') }])
     const [first, second] = cluster.members
@@ -189,7 +189,7 @@ function faultTests(): void {
     assert.deepEqual([ok, message], [true, '1 of 3 etcd members do not answer; see to them'])
   })
 
-  it('survives a restart of the only member', async (t) => {
+  it('works again after a restart of the only member', async (t) => {
     const { cluster, backend } = await start(t)
     const traffic = startTraffic(backend)
     await traffic.more(50)
@@ -201,7 +201,7 @@ function faultTests(): void {
 }
 
 function limitTests(): void {
-  it('reads and deletes when the quota is exceeded, and refuses writes', async (t) => {
+  it('reads and deletes if the etcd quota is exceeded, and rejects writes', async (t) => {
     const { backend } = await start(t, { flags: ['--quota-backend-bytes', String(2 << 20)] })
     const value = new Uint8Array(200_000)
     let full: unknown
@@ -223,7 +223,7 @@ function limitTests(): void {
     assert.match(message, /NOSPACE.*writes are refused/)
   })
 
-  it('refuses values that are too large, and reads a long list in pages of one snapshot', async (t) => {
+  it('rejects values that are too large, and reads a long list in pages of one snapshot', async (t) => {
     const { backend } = await start(t)
     await fails(backend.commit([{ key: '/a', value: new Uint8Array(3 << 20) }]), 'too-large')
     const many = Array.from({ length: 129 }, (_, n) => ({ key: `/m/${n}`, value: bytes('1') }))
@@ -248,7 +248,7 @@ function limitTests(): void {
 }
 
 function accessTests(): void {
-  it('uses mutual TLS, and refuses peers without it', async (t) => {
+  it('uses mutual TLS, and rejects peers without it', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'etcd-tls-'))
     t.after(() => rm(folder, { recursive: true }))
     const authority = createAuthority({ commonName: 'etcd-ca' }, TOOLS)
@@ -271,7 +271,7 @@ function accessTests(): void {
     await chosen.close()
   })
 
-  it('logs in, and again when its token expires', { skip: whyNoEtcdctl() ?? false }, async (t) => {
+  it('authenticates by password, and again when its token expires', { skip: whyNoEtcdctl() ?? false }, async (t) => {
     const { cluster, backend: before } = await start(t)
     const etcdctl = (...words: string[]): void =>
       void execFileSync('etcdctl', ['--endpoints', cluster.urls.join(','), ...words], {
@@ -299,11 +299,11 @@ function accessTests(): void {
 }
 
 const missing = whyNoEtcd()
-describe('etcd', { skip: missing ?? false, concurrency: 2 }, () => {
+describe('storage backend on a real etcd', { skip: missing ?? false, concurrency: 2 }, () => {
   // One test compacts what another would still read: tests of one store run one after the other.
-  describe('one member', { concurrency: 1 }, () => suiteOn(1))
-  describe('three members', { concurrency: 1 }, () => suiteOn(3))
-  describe('faults', { concurrency: 1, timeout: 120_000 }, faultTests)
-  describe('limits', { concurrency: 1, timeout: 60_000 }, limitTests)
-  describe('access', { concurrency: 1, timeout: 60_000 }, accessTests)
+  describe('with one member', { concurrency: 1 }, () => suiteOn(1))
+  describe('with three members', { concurrency: 1 }, () => suiteOn(3))
+  describe('with failures', { concurrency: 1, timeout: 120_000 }, faultTests)
+  describe('at its limits', { concurrency: 1, timeout: 60_000 }, limitTests)
+  describe('with authentication', { concurrency: 1, timeout: 60_000 }, accessTests)
 })

@@ -52,7 +52,7 @@ async function read(watch: AsyncGenerator<WatchBatch, void>, count: number): Pro
 const upTo = (last: Revision, first = 1): Revision[] => Array.from({ length: last - first + 1 }, (_, n) => first + n)
 
 describe('EventFeed', () => {
-  it('keeps a bounded number of commits; a slow watcher reads the history and returns', async () => {
+  it('keeps a bounded number of commits, so that a slow watcher reads from the history until it catches up', async () => {
     const { feed, requests, watch } = createFeed()
     const slow = watch(1)
     feed.publish(commit(1))
@@ -72,7 +72,7 @@ describe('EventFeed', () => {
     assert.equal(requests.length, 2)
   })
 
-  it('starts in the past from the history and continues without a gap', async () => {
+  it('starts at a past revision from the history and continues without a gap', async () => {
     const { feed, watch } = createFeed()
     for (const revision of upTo(20)) feed.publish(commit(revision))
     const watcher = watch(4)
@@ -85,7 +85,7 @@ describe('EventFeed', () => {
     await assert.rejects(watch(8).next(), (error) => error instanceof StorageError && error.compactedRevision === 9)
   })
 
-  it('drops commits on demand, and then uses the history', async () => {
+  it('drops commits on demand, and then reads from the history', async () => {
     const { feed, requests, watch } = createFeed()
     for (const revision of upTo(4)) feed.publish(commit(revision))
     feed.forget(3)
@@ -95,7 +95,7 @@ describe('EventFeed', () => {
     assert.equal(requests.length, 1)
   })
 
-  it('reports progress if there is any', async () => {
+  it('reports progress of the revision to watchers', async () => {
     const { feed, clock, watch } = createFeed()
     const watcher = watch()
     assert.deepEqual(await watcher.next(), { done: false, value: { revision: 0, events: [] } })
@@ -107,7 +107,7 @@ describe('EventFeed', () => {
     assert.deepEqual(await progress, { done: false, value: { revision: 2, events: [] } })
   })
 
-  it('ends every watch with the error of close', async () => {
+  it('ends every watch with the error given to close()', async () => {
     const { feed, clock, watch } = createFeed()
     const waiting = watch(1).next()
     feed.close(new StorageError('closed', 'Over'))
@@ -116,7 +116,7 @@ describe('EventFeed', () => {
     assert.equal(clock.pending, 0)
   })
 
-  it('ends quietly if it is aborted while the history is read', async () => {
+  it('ends a watch without an error if it is aborted while the history is read', async () => {
     const stop = new AbortController()
     const history = async (): Promise<WatchBatch> => {
       stop.abort()

@@ -9,10 +9,10 @@ import { createSeededRandom } from '#lib/random.ts'
 
 import { openBackend } from './index.ts'
 
-describe('openBackend', () => {
+describe('openBackend() for --datastore', () => {
   const options = { clock: createVirtualClock(), random: createSeededRandom(1) }
 
-  it('opens the store of the location', async (t) => {
+  it('opens the store for each form of location', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'open-backend-'))
     t.after(() => rm(folder, { recursive: true }))
     for (const [location, name] of [
@@ -25,7 +25,7 @@ describe('openBackend', () => {
     }
   })
 
-  it('lists the valid locations in its error', async () => {
+  it('lists the valid forms of location in its error', async () => {
     for (const location of ['', 'sqlite:', 'memory:', 'postgres://x', '/var/lib/store.db']) {
       await assert.rejects(openBackend(location, options), /use "memory", "sqlite:PATH" or the URLs/)
     }

@@ -34,7 +34,7 @@ describe('memory backend', () => {
     return { clock, backend: createMemoryBackend({ clock, random, ...(historyMs && { historyMs }) }) }
   }
 
-  it('keeps the history window and compacts older history by itself', async () => {
+  it('keeps the history window and compacts older history automatically', async () => {
     const { backend, clock } = create(60_000)
     await backend.commit([{ key: 'a', value: bytes('1') }])
     await clock.advance(30_000)
@@ -77,7 +77,7 @@ describe('memory backend', () => {
     await backend.close()
   })
 
-  it('ranges over a part of a hundred thousand keys without visiting the rest', async () => {
+  it('reads a part of a hundred thousand keys without visiting the rest', async () => {
     const { backend } = create()
     for (let n = 0; n < 100_000; n += 1000) {
       const writes = Array.from({ length: 1000 }, (_, at) => {

@@ -22,7 +22,7 @@ const numbered = (count: number): number[] => Array.from({ length: count }, (_, 
 const key = fc.integer({ min: 0, max: 400 }).map((n) => `/k/${n}`)
 
 describe('OrderedTree', () => {
-  it('agrees with a sorted Map after any changes, and leaves older trees unchanged', () => {
+  it('agrees with a sorted Map after any changes, and leaves older versions of the tree unchanged', () => {
     const change = fc.record({ key, value: fc.option(fc.nat()) })
     fc.assert(
       fc.property(fc.array(change, { maxLength: 600, size: 'max' }), (changes) => {
@@ -49,7 +49,7 @@ describe('OrderedTree', () => {
     )
   })
 
-  it('scans and counts any part', () => {
+  it('iterates over and counts any part', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(key, { maxLength: 300, size: 'max' }),
@@ -71,14 +71,14 @@ describe('OrderedTree', () => {
     )
   })
 
-  it('stops a scan when the visitor returns false', () => {
+  it('stops an iteration if the callback returns false', () => {
     const tree = OrderedTree.fromSorted(numbered(1000), String)
     let seen = 0
     tree.scan('', LAST, () => ++seen < 5)
     assert.equal(seen, 5)
   })
 
-  it('finds a few of many without visiting the others', () => {
+  it('finds a few of many values without visiting the others', () => {
     const looksAt = (size: number): number => {
       const tree = OrderedTree.fromSorted(numbered(size), String, 256)
       let seen = 0
@@ -91,7 +91,7 @@ describe('OrderedTree', () => {
     assert.deepEqual([1000, 10_000, 100_000].map(looksAt), [512, 512, 512])
   })
 
-  it('keeps values derived from a run until one of its values changes', () => {
+  it('caches results derived from a run of values until one of these values changes', () => {
     const tree = OrderedTree.fromSorted(numbered(600), String, 256)
     for (const { memo, values } of tree.runs('', LAST)) memo.set('sum', values.length)
     const changed = tree.set('10000300', 1)
@@ -100,7 +100,7 @@ describe('OrderedTree', () => {
     assert.deepEqual(known(tree), [256, 256, 88])
   })
 
-  it('becomes empty again, and returns itself when there is nothing to delete', () => {
+  it('is empty after all deletions, and returns itself if there is nothing to delete', () => {
     let tree = OrderedTree.empty<number>()
     for (let n = 0; n < 5000; n++) tree = tree.set(String(n), n)
     for (let n = 0; n < 5000; n++) tree = tree.delete(String((n * 7919) % 5000))

@@ -75,7 +75,7 @@ function countRows(file: string): number {
   }
 }
 
-describe('sqlite', () => {
+describe('storage backend on SQLite', () => {
   let folder: string
   let shared: Backend
   const clock = createVirtualClock()
@@ -100,8 +100,8 @@ describe('sqlite', () => {
   }))
 })
 
-describe('sqlite backend', () => {
-  it('restores state, revision, history and leases after a restart', async (t) => {
+describe('SQLite backend', () => {
+  it('has the same state, revision, history and leases after a restart', async (t) => {
     const { backend, clock, file, open } = await openStore(t)
     const lease = await backend.grantLease(60_000)
     const first = await backend.commit([{ key: 'a', value: bytes('1') }])
@@ -134,7 +134,7 @@ describe('sqlite backend', () => {
     await assert.rejects(again.keepAliveLease(lease), failsWith('lease-not-found'))
   })
 
-  it('protects its files from other users', async (t) => {
+  it('creates files that other users cannot read', async (t) => {
     const { backend, file } = await openStore(t, { ballastBytes: 4096 })
     await backend.commit([{ key: 'a', value: bytes('1') }])
     await backend.snapshot(`${file}.snapshot`)
@@ -147,7 +147,7 @@ describe('sqlite backend', () => {
     for (const name of names) assert.equal((await stat(join(dirname(file), name))).mode & 0o077, 0, name)
   })
 
-  it('has one owner at a time, and names it', async (t) => {
+  it('has one owner at a time, and names that owner in its error', async (t) => {
     const { backend, open } = await openStore(t)
     await assert.rejects(open(), failsWith('unavailable', new RegExp(`process ${process.pid}`)))
     await backend.commit([{ key: 'a', value: bytes('1') }])
@@ -155,7 +155,7 @@ describe('sqlite backend', () => {
     assert.deepEqual(await texts(await open()), ['a=1'])
   })
 
-  it('opens no foreign file', async (t) => {
+  it('rejects a file of another program', async (t) => {
     const { file, open } = await openStore(t)
     await writeFile(`${file}.text`, 'This is not a database. '.repeat(1000))
     await assert.rejects(open(`${file}.text`), failsWith('corrupt'))
@@ -164,7 +164,7 @@ describe('sqlite backend', () => {
     await assert.rejects(open(join(file, 'below', 'a-file')), failsWith('unavailable'))
   })
 
-  it('refuses a commit that is too large, and accepts the next', async (t) => {
+  it('rejects a commit that is too large, and accepts the next', async (t) => {
     const { backend } = await openStore(t)
     await assert.rejects(backend.commit([{ key: 'a', value: new Uint8Array(17 << 20) }]), failsWith('too-large'))
     const many = Array.from({ length: 1025 }, (_, n) => ({ key: `k${n}`, value: bytes('x') }))
@@ -173,7 +173,7 @@ describe('sqlite backend', () => {
     assert.equal((await backend.range({ ...ALL, countOnly: true })).count, 1024)
   })
 
-  it('deletes more keys of a lease than fit into one commit', async (t) => {
+  it('deletes all keys of a lease even if they do not fit into one commit', async (t) => {
     const { backend } = await openStore(t)
     const lease = await backend.grantLease(1000)
     for (let n = 0; n < 3; n++) {
@@ -207,7 +207,7 @@ describe('sqlite backend', () => {
     assert.equal((await backend.range({ ...ALL, revision })).count, 11)
   })
 
-  it('still reads and deletes when full, reports it, and recovers by itself', async (t) => {
+  it('reads and deletes on a full disk, reports that, and recovers automatically', async (t) => {
     const { backend, clock } = await openStore(t, { quotaBytes: 1 << 20 })
     const value = new Uint8Array(50_000)
     let stored = 0
@@ -246,7 +246,7 @@ describe('sqlite backend', () => {
 
   const large = bytes('x'.repeat(1 << 20))
 
-  it('has one thread while it is small, and a second for reading once it has grown', async (t) => {
+  it('has one thread while it is small, and a second one for reads once it has grown', async (t) => {
     const [{ backend, open }, [, none]] = await threadsOf(() => openStore(t))
     assert.equal(none, undefined)
     const [, [reader]] = await threadsOf(async () => {
@@ -262,7 +262,7 @@ describe('sqlite backend', () => {
   })
 
   for (const role of ['writer', 'reader']) {
-    it(`reports that it is unavailable when its ${role} thread ends, and can be opened again`, async (t) => {
+    it(`reports that it is unavailable if its ${role} thread ends, and can be opened again`, async (t) => {
       const { backend: first, open } = await openStore(t)
       for (let n = 0; n < 5; n++) await first.commit([{ key: `k${n}`, value: large }])
       await first.close()
@@ -295,7 +295,7 @@ describe('sqlite backend', () => {
     assert.deepEqual(answers, ['well', 'size'])
   })
 
-  it('restores a snapshot with unused revisions, and makes old watchers start over', async (t) => {
+  it('restores a snapshot with higher revisions, and makes old watchers start over', async (t) => {
     const { backend, file, open } = await openStore(t)
     await backend.commit([{ key: 'a', value: bytes('1') }])
     await backend.commit([{ key: 'a', value: bytes('2') }])

@@ -17,7 +17,7 @@ function fill(bindingLimiter: BindingLimiter): PromiseWithResolvers<void>[] {
 }
 
 describe('BindingLimiter', () => {
-  it('limits running bindings, and allows another after success or failure', async () => {
+  it('limits concurrent bindings, and allows another after success or failure', async () => {
     const bindingLimiter = new BindingLimiter(createVirtualClock())
     const [first] = fill(bindingLimiter)
     const capacity = bindingLimiter.capacity()

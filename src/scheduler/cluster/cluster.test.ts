@@ -101,8 +101,8 @@ const step = fc.oneof(
   }),
 )
 
-describe('Cluster', () => {
-  it('has the same state incrementally as after a rebuild', () => {
+describe('cluster cache of the scheduler', () => {
+  it('has the same state after incremental changes as after a rebuild', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const kept = new Cluster(() => undefined)
@@ -144,7 +144,7 @@ describe('Cluster', () => {
   })
 })
 
-describe('NodeOrder', () => {
+describe('NodeOrder of the scheduler', () => {
   const inZone = (name: string, zone: string): Node => {
     const node = nodeOf(name, undefined)
     return { ...node, metadata: { name, labels: { 'topology.kubernetes.io/zone': zone } } }
@@ -163,7 +163,7 @@ describe('NodeOrder', () => {
     assert.deepEqual(names(cluster), ['a1', 'b1', 'a2', 'a3'])
   })
 
-  it('keeps the position of a changed node, and moves it with its zone', () => {
+  it('keeps the position of a changed node, and moves it if its zone changed', () => {
     const cluster = new Cluster(() => undefined)
     for (const name of ['n1', 'n2', 'n3']) cluster.setNode(inZone(name, 'a'))
     const before = cluster.nodes

@@ -12,10 +12,10 @@ const before: Pod = {
   status: { phase: 'Pending' },
 }
 
-describe('PodInfo', () => {
+describe('PodInfo of the scheduler', () => {
   const known = new PodInfo(before)
 
-  it('reuses unchanged requests', () => {
+  it("reuses computed requests if the pod's resources are unchanged", () => {
     const bound: Pod = { ...before, spec: { ...before.spec, nodeName: 'n' }, status: { phase: 'Running' } }
     const info = new PodInfo(bound, known)
     assert.equal(info.requests, known.requests)
@@ -23,7 +23,7 @@ describe('PodInfo', () => {
     assert.deepEqual(info.requests, new PodInfo(bound).requests)
   })
 
-  it('recomputes requests that may have changed', () => {
+  it('computes requests again if they may have changed', () => {
     const [container] = before.spec.containers
     const grown = [{ ...container, name: 'c', resources: { requests: { ...requests, cpu: '3' } } }]
     const resized: Pod = { ...before, spec: { containers: grown } }

@@ -114,7 +114,7 @@ describe('KubeSchedulerConfiguration', () => {
     })
   }
 
-  it('reports an invalid scoring strategy when the plugin is created', () => {
+  it('with an invalid scoring strategy fails when the plugin is created', () => {
     const errors = (args: string): string => {
       const config = load(`profiles: [{pluginConfig: [{name: NodeResourcesFit, args: ${args}}]}]`)
       assert.deepEqual(configurationErrors(config, isEnabled), [])
@@ -133,7 +133,7 @@ describe('KubeSchedulerConfiguration', () => {
     )
   })
 
-  it('is written with its defaults, merged with its plugin changes', () => {
+  it('is printed with its defaults, merged with its plugin changes', () => {
     const written = writtenConfiguration(
       load(
         'profiles: [{percentageOfNodesToScore: 5, plugins: {multiPoint: {enabled: [{name: ImageLocality, weight: 7}], disabled: [{name: NodeName}]}, score: {disabled: [{name: "*"}], enabled: [{name: NodeAffinity, weight: 4}]}}, pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu}]}}},{name: Foo, args: {a: 1}}]}]\n' +
@@ -154,7 +154,7 @@ describe('KubeSchedulerConfiguration', () => {
     assert.ok(!written.includes('Foo'))
   })
 
-  it('is shown in the order of its fields', () => {
+  it('is printed in the order of its fields', () => {
     const shown = JSON.stringify(shownConfiguration(load('')))
     assert.ok(
       shown.startsWith(
@@ -165,7 +165,7 @@ describe('KubeSchedulerConfiguration', () => {
   })
 })
 
-describe('plugins of a profile', () => {
+describe('plugins of a scheduler profile', () => {
   const pluginsOf = (plugins: string): PluginSets =>
     load(`profiles: [{plugins: ${plugins}}]`).profiles[0]?.plugins ?? {}
 
@@ -182,12 +182,12 @@ describe('plugins of a profile', () => {
     ],
   ]
   for (const [plugins, message] of impossible) {
-    it(`are rejected for ${plugins}`, () => {
+    it(`are rejected with ${plugins}`, () => {
       assert.throws(() => expandPoints(pluginsOf(plugins)), { message })
     })
   }
 
-  it('come first at a point that names them, and are disabled by "*" except where named', () => {
+  it('come first at an extension point that names them, and are disabled by "*" unless named', () => {
     const points = expandPoints(
       pluginsOf(
         '{filter: {enabled: [{name: NodePorts}], disabled: [{name: NodeName}]}, score: {enabled: [{name: ImageLocality, weight: 9}], disabled: [{name: "*"}]}}',
@@ -198,7 +198,7 @@ describe('plugins of a profile', () => {
     assert.deepEqual(points.get('preScore')?.slice(0, 2), ['TaintToleration', 'NodeAffinity'])
   })
 
-  it('take the weight of the point, else of multiPoint, else 1', () => {
+  it('take the weight of the extension point, else of multiPoint, else 1', () => {
     const weights = scoreWeights(pluginsOf('{score: {enabled: [{name: NodeAffinity, weight: 5}]}}'))
     assert.deepEqual(
       ['NodeAffinity', 'TaintToleration', 'VolumeBinding'].map((name) => weights.get(name)),

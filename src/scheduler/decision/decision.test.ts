@@ -49,7 +49,7 @@ let nominations = new Nominations()
 const names = (nodes: readonly { readonly name: string }[]): string[] => nodes.map(({ name }) => name)
 
 describe('Decider.search', () => {
-  it('visits every node once across interruptions, and stops at an error', () => {
+  it('visits every node once despite interruptions, and stops at an error', () => {
     const cluster = clusterOf(5)
     const broken = new Set<string>()
     const slow: Plugin = {
@@ -93,13 +93,13 @@ describe('Decider.search', () => {
     [1000, 100, 1000],
   ]
   for (const [count, percentage, found] of rows) {
-    it(`finds ${found} feasible of ${count} nodes at ${percentage} percent`, () => {
+    it(`finds ${found} feasible nodes of ${count} with percentageOfNodesToScore ${percentage}`, () => {
       const decider = deciderOf(clusterOf(count), {}, { percentageOfNodesToScore: percentage })
       assert.equal(decider.search(podOf('p')).feasible.length, found)
     })
   }
 
-  it('continues where the previous search ended', () => {
+  it('continues at the node after the previous search', () => {
     const decider = deciderOf(clusterOf(150), {})
     const first = names(decider.search(podOf('p')).feasible)
     const second = names(decider.search(podOf('p')).feasible)
@@ -117,7 +117,7 @@ describe('Decider.search', () => {
     assert.equal(explain(search, 4, []), '0/4 nodes are available: 1 b, 1 no good, 3 a.')
   })
 
-  it('visits only the nodes that all PreFilter results agree on', () => {
+  it('visits only nodes in the intersection of all PreFilter results', () => {
     const naming = (...nodes: readonly string[]): Plugin => ({
       preFilter: () => ({ nodes: new Set(nodes), filter: () => unschedulable('taken') }),
     })
@@ -134,7 +134,7 @@ describe('Decider.search', () => {
     )
   })
 
-  it('counts nominated pods of at least equal priority', () => {
+  it('includes nominated pods of at least equal priority', () => {
     nominations = new Nominations()
     const cluster = clusterOf(2)
     const roomForOne: Plugin = { filter: (_, { pods }) => (pods.size > 0 ? unschedulable('full') : undefined) }
@@ -163,7 +163,7 @@ describe('Decider.best', () => {
     assert.equal(chosen.size, 3)
   })
 
-  it('scores a changed node again for equivalent pods', () => {
+  it('scores only changed nodes again for equivalent pods', () => {
     const cluster = clusterOf(2)
     const decider = deciderOf(cluster, { Emptier: { score: (_, { pods }) => 10 - pods.size } })
     const first = decider.best(decider.search(podOf('a'))).name

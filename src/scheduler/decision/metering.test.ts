@@ -48,7 +48,7 @@ describe('MeteredDecider', () => {
   const clock = createVirtualClock()
   const parts = { cluster, nominations: new Nominations(), random: createSeededRandom(1), clock, meter }
 
-  it('makes the same decision and counts the calls of each plugin', () => {
+  it('makes the same decision as Decider and counts the calls of each plugin', () => {
     const plain = new Decider(profile, parts).search(podOf())
     const decider = new MeteredDecider(meteredProfile(profile, parts), parts)
     const timed = decider.search(podOf())
@@ -81,7 +81,7 @@ describe('labels of cluster events', () => {
     [podEvent('TargetPod', podOf().pod, podOf().pod), 'UnschedulablePodUpdate'],
   ]
   for (const [event, label] of rows)
-    it(`include ${label}`, () => {
+    it(`include the label ${label}`, () => {
       assert.ok(event)
       assert.equal(labelOf(event), label)
     })

@@ -214,7 +214,7 @@ function combinations(of: number, count: number, from = 0): number[][] {
   return all
 }
 
-describe('device allocation', () => {
+describe('device allocation of the scheduler', () => {
   it('finds the first combination that meets all requests, if there is one', () => {
     fc.assert(
       fc.property(world, ({ devices, units, claims, taken }) => {
@@ -251,7 +251,7 @@ describe('device allocation', () => {
     )
   })
 
-  it('considers a device for one request even if it was unsuitable for an earlier request of the same pod', () => {
+  it('considers a device again that was unsuitable for another request of the same pod', () => {
     const shared = (at: number): Device => deviceOf({ side: 'a', drawn: 0, share: 1, isTainted: false }, at)
     const whole = deviceOf({ side: 'a', drawn: 0, share: 0, isTainted: false }, 2)
     const any = { side: '', counts: [1], room: 0, tolerates: false }
@@ -260,7 +260,7 @@ describe('device allocation', () => {
     assert.deepEqual(namesOf(got), [['r0=d2', 'r1=d0', 'r1=d1']])
   })
 
-  it('stops the search early when no device can meet a request', () => {
+  it('stops a search early if no device can meet a request', () => {
     const devices = Array.from({ length: 40 }, (_, at) =>
       deviceOf({ side: 'a', drawn: 0, share: 0, isTainted: false }, at),
     )
@@ -288,7 +288,7 @@ describe('device allocation', () => {
   })
 })
 
-describe('Ledger', () => {
+describe('ledger of allocated devices', () => {
   const of = (device: string): AllocationResult => ({
     devices: { results: [{ request: 'r', driver: DRIVER, pool: 'p', device }] },
   })
@@ -298,7 +298,7 @@ describe('Ledger', () => {
     status: { ...(allocation !== undefined && { allocation }) },
   })
 
-  it('counts a device from its assumed allocation until the claim is deallocated or deleted, in any order of events', () => {
+  it('contains a device from its assumed allocation until the claim is deallocated or deleted, in any order of events', () => {
     const action = fc.tuple(fc.constantFrom('promise', 'write', 'give back', 'fail', 'delete'), fc.nat(2), fc.nat(2))
     fc.assert(
       fc.property(fc.array(action, { maxLength: 30 }), (actions) => {

@@ -23,10 +23,10 @@ function scored(strategy: Strategy, parts: readonly (readonly [number, number])[
   return strategyScore(strategy, resources, allocations)
 }
 
-describe('scoring strategies', () => {
+describe('scoring strategies of NodeResourcesFit', () => {
   const rows: readonly [what: string, got: number, expected: number][] = [
     [
-      'least: an empty node is best',
+      'LeastAllocated gives an empty node the best score',
       scored(least, [
         [4000, 0],
         [100, 0],
@@ -34,7 +34,7 @@ describe('scoring strategies', () => {
       100,
     ],
     [
-      'least: half of each resource is used',
+      'LeastAllocated gives 50 if half of each resource is used',
       scored(least, [
         [4000, 2000],
         [100, 50],
@@ -42,7 +42,7 @@ describe('scoring strategies', () => {
       50,
     ],
     [
-      'least: the mean, rounded down at each step',
+      'LeastAllocated rounds the mean down at each step',
       scored(least, [
         [3000, 1000],
         [3, 2],
@@ -50,7 +50,7 @@ describe('scoring strategies', () => {
       Math.floor((66 + 33) / 2),
     ],
     [
-      'least: overcommitment scores 0',
+      'LeastAllocated gives 0 for overcommitment',
       scored(least, [
         [4000, 5000],
         [100, 0],
@@ -58,7 +58,7 @@ describe('scoring strategies', () => {
       50,
     ],
     [
-      'least: a missing resource does not count',
+      'LeastAllocated ignores a resource that the node lacks',
       scored(least, [
         [0, 0],
         [100, 25],
@@ -66,7 +66,7 @@ describe('scoring strategies', () => {
       75,
     ],
     [
-      'least: resources have weights',
+      'LeastAllocated uses the weights of resources',
       scored(
         least,
         [
@@ -78,7 +78,7 @@ describe('scoring strategies', () => {
       75,
     ],
     [
-      'most: a full node is best',
+      'MostAllocated gives a full node the best score',
       scored(most, [
         [4000, 4000],
         [100, 100],
@@ -86,7 +86,7 @@ describe('scoring strategies', () => {
       100,
     ],
     [
-      'most: overcommitment counts as full',
+      'MostAllocated treats overcommitment as a full node',
       scored(most, [
         [4000, 9000],
         [100, 0],
@@ -94,7 +94,7 @@ describe('scoring strategies', () => {
       50,
     ],
     [
-      'ratio: at a point of the shape',
+      'RequestedToCapacityRatio uses the score at a point of the shape',
       scored(ratio, [
         [100, 50],
         [100, 50],
@@ -102,7 +102,7 @@ describe('scoring strategies', () => {
       100,
     ],
     [
-      'ratio: between two points',
+      'RequestedToCapacityRatio interpolates between two points of the shape',
       scored(ratio, [
         [100, 75],
         [100, 75],
@@ -110,7 +110,7 @@ describe('scoring strategies', () => {
       60,
     ],
     [
-      'ratio: beyond the last point',
+      'RequestedToCapacityRatio uses the last point for a higher utilization',
       scored(ratio, [
         [100, 500],
         [100, 500],
@@ -118,7 +118,7 @@ describe('scoring strategies', () => {
       20,
     ],
     [
-      'ratio: a resource with score 0 does not count',
+      'RequestedToCapacityRatio ignores a resource with score 0',
       scored(ratio, [
         [100, 0],
         [100, 50],
@@ -126,7 +126,7 @@ describe('scoring strategies', () => {
       100,
     ],
     [
-      'scores 0 without resources',
+      'give 0 without resources',
       scored(least, [
         [0, 0],
         [0, 0],
@@ -137,7 +137,7 @@ describe('scoring strategies', () => {
   for (const [what, got, expected] of rows) it(what, () => assert.equal(got, expected))
 })
 
-describe('balanceScore', () => {
+describe('balanceScore() of NodeResourcesBalancedAllocation', () => {
   const balanced = (...parts: readonly (readonly [all: number, before: number, after: number])[]): number =>
     balanceScore(parts.map(([all, before, after]) => ({ all, before, after })))
   const rows: readonly [what: string, got: number, expected: number][] = [

@@ -75,21 +75,21 @@ const csi = (volumeHandle: string, driver = DRIVER): object => ({ csi: { driver,
 const disk = (pdName: string): Partial<Volume> => ({ gcePersistentDisk: { pdName } })
 const TOO_MANY = { code: 'unschedulable', reasons: ['node(s) exceed max volume count'] }
 
-describe('volumes of a CSI driver', () => {
+describe('limit of CSI volumes per node', () => {
   const world = new World().limit(DRIVER, 1).volume('a', csi('a')).volume('b', csi('b')).volume('again', csi('a'))
 
-  it('are limited for each node, whichever pods use them', () => {
+  it('includes volumes of all pods on the node', () => {
     assert.equal(world.check(using('a')), undefined)
     assert.deepEqual(world.check(using('a', 'b')), TOO_MANY)
     assert.deepEqual(world.check(using('b'), [using('a')]), TOO_MANY)
   })
 
-  it('count once, however many claims and pods use them', () => {
+  it('counts a volume once, however many claims and pods use it', () => {
     assert.equal(world.check(using('a'), [using('a'), using('a')]), undefined)
     assert.equal(world.check(using('again', 'a'), [using('a')]), undefined)
   })
 
-  it('count while they are attached without a pod, and twice if the pod uses such a volume', () => {
+  it('counts a volume that is attached but unused, and twice if the pod uses it', () => {
     const attached = new World().limit(DRIVER, 1).volume('a', csi('a')).volume('b', csi('b'))
     const source = { persistentVolumeName: 'a' }
     attached.put(VolumeAttachments, { metadata: { name: 'x' }, spec: { attacher: DRIVER, nodeName: 'n', source } })
@@ -99,7 +99,7 @@ describe('volumes of a CSI driver', () => {
     assert.equal(attached.limit(DRIVER, 2).check(using('b'), [using('a')]), undefined)
   })
 
-  it('count by the storage class while they are not bound', () => {
+  it('counts an unbound claim by its StorageClass', () => {
     const unbound = new World().limit(DRIVER, 1).claim('a', { storageClassName: 'c' }).claim('b', {})
     unbound.claim('c', { storageClassName: 'c', volumeName: 'gone' })
     unbound.put(StorageClasses, { metadata: { name: 'c' }, provisioner: DRIVER })
@@ -108,23 +108,23 @@ describe('volumes of a CSI driver', () => {
     assert.equal(unbound.check(using('a'), [using('a')]), undefined)
   })
 
-  it('do not count if the node has no CSINode, or if its CSINode does not list the driver', () => {
+  it('does not apply if the node has no CSINode, or if its CSINode does not list the driver', () => {
     const silent = new World().volume('a', csi('a')).volume('b', csi('b'))
     assert.equal(silent.check(using('a', 'b')), undefined)
     assert.equal(silent.limit('other.example.com', 0).check(using('a', 'b')), undefined)
   })
 })
 
-describe('PersistentVolumeClaim', () => {
+describe('PersistentVolumeClaim in NodeVolumeLimits', () => {
   const world = new World().limit(DRIVER, 1).volume('a', csi('a'))
 
-  it('that is missing rejects a new pod, and is ignored for running pods', () => {
+  it('rejects a new pod if it is missing, and is ignored for running pods', () => {
     const reasons = ['looking up PVC ns/nope: persistentvolumeclaim "nope" not found']
     assert.deepEqual(world.check(using('nope')), { code: 'unresolvable', reasons })
     assert.equal(world.check(using('a'), [using('nope')]), undefined)
   })
 
-  it('of an ephemeral volume fails the decision if another pod owns it', () => {
+  it('of an ephemeral volume causes an error if another pod owns it', () => {
     const made = podWith({ ephemeral: {} })
     const reason = 'PVC ns/p-v0 was not created for pod ns/p (pod is not owner)'
     const taken = world.claim('p-v0', {})
@@ -132,11 +132,11 @@ describe('PersistentVolumeClaim', () => {
   })
 })
 
-describe('volumes of in-tree plugins', () => {
+describe('limit of in-tree volumes per node', () => {
   const world = (): World =>
     new World().volume('a', { gcePersistentDisk: { pdName: 'a' } }).volume('b', { gcePersistentDisk: { pdName: 'b' } })
 
-  it('count for the CSI driver that replaces the plugin', () => {
+  it('counts a volume for the CSI driver that replaces the in-tree plugin', () => {
     const limited = world().limit(GOOGLE, 1)
     assert.equal(limited.check(using('a')), undefined)
     assert.deepEqual(limited.check(using('a', 'b')), TOO_MANY)
@@ -145,7 +145,7 @@ describe('volumes of in-tree plugins', () => {
     assert.equal(limited.check(podWith(disk('a')), [using('a')]), undefined)
   })
 
-  it('count by the provisioner of their class while they are not bound', () => {
+  it('counts an unbound claim by the provisioner of its StorageClass', () => {
     const unbound = new World().limit(GOOGLE, 0).claim('a', { storageClassName: 'c' })
     assert.equal(unbound.check(using('a')), undefined)
     unbound.put(StorageClasses, { metadata: { name: 'c' }, provisioner: 'kubernetes.io/gce-pd' })
@@ -154,13 +154,13 @@ describe('volumes of in-tree plugins', () => {
     assert.equal(unbound.limit('csi.vsphere.vmware.com', 0).check(using('a')), undefined)
   })
 
-  it('do not count if the node has no CSINode, or if the plugin has no limits', () => {
+  it('does not apply if the node has no CSINode, or if the plugin has no limits', () => {
     assert.equal(world().check(using('a', 'b')), undefined)
     const files = new World().limit('file.csi.azure.com', 0)
     assert.equal(files.check(podWith({ azureFile: { secretName: 's', shareName: 's' } })), undefined)
   })
 
-  it('fail the decision if an inline volume cannot be translated', () => {
+  it('fails with an error if an inline volume cannot be translated', () => {
     const limited = new World().limit('ebs.csi.aws.com', 1)
     const odd = { awsElasticBlockStore: { volumeID: 'aws://zone/odd' } }
     const reason =
@@ -187,7 +187,7 @@ describe('CSIDriver with preventPodSchedulingIfMissing', () => {
   })
 })
 
-describe('pod that NodeVolumeLimits rejected', () => {
+describe('pod rejected by NodeVolumeLimits', () => {
   const queueingHint = (
     kind: unknown,
     action: string,
@@ -197,7 +197,7 @@ describe('pod that NodeVolumeLimits rejected', () => {
       .filter(({ resource, actions }) => resource === kind && (actions as readonly string[]).includes(action))
       .some((registered) => registered.queueingHint?.(...(event as unknown as [Pod, KubeObject, KubeObject])) ?? true)
 
-  it('is requeued when a pod with volumes is deleted, or a volume of a limited driver is detached', () => {
+  it('is requeued if a pod with volumes is deleted, or a volume of a limited driver is detached', () => {
     assert.equal(queueingHint('AssignedPod', 'delete', using('a'), undefined, podWith(disk('d'))), true)
     assert.equal(queueingHint('AssignedPod', 'delete', using('a'), undefined, podWith({ emptyDir: {} })), false)
     const detached = { spec: { attacher: GOOGLE } }

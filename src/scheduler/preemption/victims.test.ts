@@ -54,14 +54,14 @@ function budget(allowed: number, labels: Record<string, string>, spentOn: Record
   return made
 }
 
-describe('victimsOn', () => {
+describe('victimsOn() a node', () => {
   const strong = podOf('strong', { priority: 100, cpu: 2 })
   const chosen = (node: NodeInfo, budgets: ReturnType<typeof budget>[] = []): [string[], number] | string => {
     const found = victimsOn({ pod: strong, cycleState: new Map() }, node, budgets, filterRunner)
     return 'code' in found ? found.reasons.join() : [found.victims.map(({ uid }) => uid), found.violations]
   }
 
-  it('selects as few as possible: lowest priority first, then the latest start', () => {
+  it('selects as few pods as possible: lowest priority first, then the latest start', () => {
     const node = nodeWith(
       podOf('a', { priority: 2 }),
       podOf('b', { priority: 1, startTime: '2026-01-01T00:00:00Z' }),
@@ -78,12 +78,12 @@ describe('victimsOn', () => {
     )
   })
 
-  it('returns the rejection if removing all candidates does not help', () => {
+  it('returns the rejection if preemption of all candidates does not help', () => {
     const node = nodeWith(podOf('a', { priority: 100, cpu: 3 }), podOf('b'))
     assert.equal(chosen(node), 'Insufficient cpu')
   })
 
-  it('spares pods that a budget protects, even with lower priority', () => {
+  it('spares pods that a PodDisruptionBudget protects, even with lower priority', () => {
     const node = nodeWith(
       podOf('a', { priority: 1, cpu: 2, labels: { app: 'x' } }),
       podOf('b', { priority: 5, cpu: 2 }),
@@ -94,14 +94,14 @@ describe('victimsOn', () => {
     assert.deepEqual(chosen(node, [budget(0, { app: 'x' }, { a: '2026-01-01T00:00:00Z' })]), [['a'], 0])
   })
 
-  it('violates a budget as a last resort, and counts the violations', () => {
+  it('violates a PodDisruptionBudget as a last resort, and counts the violations', () => {
     const labels = { app: 'x' }
     const node = nodeWith(podOf('a', { cpu: 2, labels }), podOf('b', { cpu: 2, labels }))
     assert.deepEqual(chosen(node, [budget(0, labels)]), [['b'], 1])
   })
 })
 
-describe('VictimMemory', () => {
+describe('VictimMemory of preemption', () => {
   it('searches again for other pods and after changes of the node', () => {
     const memory = new VictimMemory()
     const node = nodeWith(podOf('a', { cpu: 4 }))
@@ -126,15 +126,19 @@ describe('VictimMemory', () => {
   })
 })
 
-describe('leastHarm', () => {
+describe('leastHarm() of preemption candidates', () => {
   const at = (node: string, violations: number, ...victims: readonly PodInfo[]): Candidate => ({
     node,
     violations,
     victims,
   })
   const rows: readonly [rule: string, best: Candidate, other: Candidate][] = [
-    ['the fewest violated budgets', at('a', 0, podOf('x', { priority: 9 })), at('b', 1, podOf('x'))],
-    ['the lowest maximum priority', at('a', 0, podOf('x'), podOf('y')), at('b', 0, podOf('x', { priority: 1 }))],
+    ['the fewest violated PodDisruptionBudgets', at('a', 0, podOf('x', { priority: 9 })), at('b', 1, podOf('x'))],
+    [
+      'the lowest priority of its highest victim',
+      at('a', 0, podOf('x'), podOf('y')),
+      at('b', 0, podOf('x', { priority: 1 })),
+    ],
     [
       'the lowest sum of priorities',
       at('a', 0, podOf('x', { priority: 2 }), podOf('y')),

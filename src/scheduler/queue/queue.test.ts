@@ -73,7 +73,7 @@ assert.ok(gone)
 const tellGone = (): void => queue.handleEvent(gone)
 
 describe('SchedulingQueue', () => {
-  it('pops by priority, then by age', async () => {
+  it('pops pods by priority, then by age', async () => {
     queue.add(podOf('a'))
     await clock.advance(10)
     queue.add(podOf('b', 5))
@@ -85,7 +85,7 @@ describe('SchedulingQueue', () => {
     assert.equal(queue.pop(), undefined)
   })
 
-  it('keeps a rejected pod until an event may help', async () => {
+  it('keeps a rejected pod in the queue until an event may make it schedulable', async () => {
     queue.add(podOf('a'))
     refuse(refusedBy('Taints'))
     tellGone()
@@ -110,7 +110,7 @@ describe('SchedulingQueue', () => {
     assert.equal(pop().pod.uid, 'a')
   })
 
-  it("runs the plugin's queueing hint for the pod", () => {
+  it('calls the queueing hint of the plugin that rejected the pod', () => {
     queue.add(podOf('hopeless'))
     refuse(refusedBy('Taints'))
     const event = nodeEvent(
@@ -123,7 +123,7 @@ describe('SchedulingQueue', () => {
     assert.equal(queue.sizes.unschedulable, 1)
   })
 
-  it('considers events during the scheduling attempt', () => {
+  it('considers events that occur during the scheduling attempt', () => {
     queue.add(podOf('a'))
     const popped = pop()
     tellGone()
@@ -131,7 +131,7 @@ describe('SchedulingQueue', () => {
     assert.equal(queue.sizes.backoff, 1)
   })
 
-  it('ignores events before the attempt', () => {
+  it('ignores events from before the scheduling attempt', () => {
     queue.add(podOf('a'))
     queue.add(podOf('b'))
     const first = pop()
@@ -143,14 +143,14 @@ describe('SchedulingQueue', () => {
     assert.equal(queue.sizes.backoff, 1)
   })
 
-  it('requeues a pending pod without backoff', () => {
+  it('requeues a pod in a pending state without backoff', () => {
     queue.add(podOf('a'))
     refuse({ ...refusedBy('Fit'), pendings: new Set(['Fit']) })
     tellGone()
     assert.equal(queue.sizes.active, 1)
   })
 
-  it('doubles the backoff up to ten seconds', async () => {
+  it('doubles the backoff of a pod up to ten seconds', async () => {
     queue.add(podOf('a'))
     const waits: number[] = []
     for (let times = 0; times < 6; times++) {
@@ -172,21 +172,21 @@ describe('SchedulingQueue', () => {
     assert.equal(pop().pod.uid, 'a')
   })
 
-  it('activates pods on request', () => {
+  it('activates pods on request of a plugin', () => {
     queue.add(podOf('a'))
     refuse(refusedBy('Taints'))
     queue.activate(['a', 'unknown'])
     assert.equal(queue.sizes.active, 1)
   })
 
-  it('neither pops nor flushes gated pods', async () => {
+  it('neither pops nor flushes pods with scheduling gates', async () => {
     gated.add('a')
     queue.add(podOf('a'))
     await clock.advance(10 * 60_000)
     assert.deepEqual(queue.sizes, { active: 0, backoff: 0, unschedulable: 0, gated: 1 })
   })
 
-  it('runs the hints of earlier rejectors for a gated pod', async () => {
+  it('calls the hints of earlier rejecting plugins for a gated pod', async () => {
     queue.add(podOf('a'))
     const popped = pop()
     gated.add('a')
@@ -198,13 +198,13 @@ describe('SchedulingQueue', () => {
     assert.equal(pop().pod.uid, 'a')
   })
 
-  it('returns the updated pod', () => {
+  it('returns the newest version of an updated pod', () => {
     queue.add(podOf('a'))
     queue.update(podOf('a', 7))
     assert.equal(pop().pod.priority, 7)
   })
 
-  it('requeues a pod after its own update', () => {
+  it('requeues a pod when the pod itself is updated', () => {
     eventsToRegister = { Own: [{ resource: 'TargetPod', actions: ['labels'] }] }
     queue.add(podOf('a'))
     refuse(refusedBy('Own'))
@@ -214,7 +214,7 @@ describe('SchedulingQueue', () => {
     assert.equal(queue.sizes.unschedulable, 0)
   })
 
-  it('requeues a pod that was updated during its attempt, with the update', () => {
+  it('requeues a pod that was updated during its scheduling attempt, with the update', () => {
     eventsToRegister = { Own: [{ resource: 'TargetPod', actions: ['labels'] }] }
     queue.add(podOf('a'))
     const popped = pop()
@@ -227,7 +227,7 @@ describe('SchedulingQueue', () => {
     assert.equal(queue.sizes.unschedulable, 1, 'that was no change that the plugin waits for')
   })
 
-  it('forgets deleted pods, even in flight', () => {
+  it('forgets deleted pods, even during their scheduling attempt', () => {
     queue.add(podOf('a'))
     const popped = pop()
     queue.delete('a')

@@ -25,7 +25,7 @@ const SERVICES = testServices()
 
 describe('encryption at rest', () => {
   for (const type of ['aesgcm', 'aescbc'] as const) {
-    it(`seals with ${type}, opens it again, and shows nothing of the value`, () => {
+    it(`encrypts with ${type}, decrypts the result, and reveals nothing of the value`, () => {
       const resting = createAtRest(config(aes(type, key('k1', 1))), random).resting(secrets)
       const sealed = resting.seal('/registry/secrets/a/b', Buffer.from('canary'))
       assert.ok(sealed.toString('latin1').startsWith(`k8s:enc:${type}:v1:k1:`))
@@ -35,7 +35,7 @@ describe('encryption at rest', () => {
     })
   }
 
-  it('refuses a value that was changed, moved to another key, or sealed with another key of that name', () => {
+  it('rejects a value that was changed, moved to another key, or encrypted with another key of the same name', () => {
     const resting = createAtRest(config(aes('aesgcm', key('k1', 1))), random).resting(secrets)
     const sealed = resting.seal('/a', Buffer.from('canary'))
     const flipped = Buffer.from(sealed)
@@ -47,7 +47,7 @@ describe('encryption at rest', () => {
     assert.throws(() => resting.open('/a', sealed.subarray(0, 25)), { code: 'corrupt' })
   })
 
-  it('rotates keys without downtime: old values open, new ones use the new key, stale ones are detected', async () => {
+  it('rotates keys without downtime: old values are readable, new ones use the new key, stale ones are detected', async () => {
     const atRest = await openAtRest(config(aes('aesgcm', key('old', 1))), SERVICES)
     const resting = atRest.resting(secrets)
     const old = resting.seal('/a', Buffer.from('one'))
@@ -60,7 +60,7 @@ describe('encryption at rest', () => {
     assert.throws(() => resting.open('/a', old), { code: 'corrupt', message: /no provider .* opens that; add its key/ })
   })
 
-  it('reads values from before encryption was enabled, and after it was disabled', async () => {
+  it('reads values from before it was enabled, and after it was disabled', async () => {
     const atRest = await openAtRest(config(aes('aesgcm', key('k', 1)), plain), SERVICES)
     const resting = atRest.resting(secrets)
     const value = Buffer.from('{"kind":"Secret"}')
@@ -73,7 +73,7 @@ describe('encryption at rest', () => {
     assert.equal(resting.isStale(sealed), true)
   })
 
-  it('reads no plain values if the configuration has no identity provider', () => {
+  it('rejects unencrypted values if the configuration has no identity provider', () => {
     const resting = createAtRest(config(aes('aesgcm', key('k', 1))), random).resting(secrets)
     assert.throws(() => resting.open('/a', Buffer.from('{}')), { code: 'corrupt', message: /is not sealed/ })
     const unnamed = createAtRest(config(), random).resting({ group: '', resource: 'pods' })
@@ -90,7 +90,7 @@ describe('encryption at rest', () => {
     assert.equal(Buffer.from(both.resting(secrets).open('/a', sealed)).toString(), 'one')
   })
 
-  it('seals only the configured resources', () => {
+  it('encrypts only the configured resources', () => {
     const atRest = createAtRest(config(aes('aesgcm', key('k', 1))), random)
     const seals = (group: string, resource: string): boolean =>
       atRest.resting({ group, resource }).seal('/a', Buffer.from('x')).length > 1
@@ -101,7 +101,7 @@ describe('encryption at rest', () => {
     assert.deepEqual([seals('', 'pods'), seals('example.com', 'secrets')], [false, false])
   })
 
-  it("opens values sealed by openssl in upstream's format", (t) => {
+  it("decrypts values that openssl encrypted in upstream's format", (t) => {
     let sealed: Buffer
     try {
       const iv = Buffer.alloc(16, 7)
@@ -120,7 +120,7 @@ describe('encryption at rest', () => {
 })
 
 describe('default encryption', () => {
-  it('creates its key once, for its owner only, and refuses a broken one', async (t) => {
+  it('creates its key once, readable by its owner only, and rejects an unusable key file', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'hyperkube-key-'))
     t.after(() => rm(folder, { recursive: true }))
     const file = join(folder, 'deep', 'encryption.key')
@@ -130,7 +130,7 @@ describe('default encryption', () => {
     assert.equal((await readFile(file, 'utf8')).trim().length, 44)
   })
 
-  it('seals with secretbox, and opens AES-GCM values and marks them as stale', async (t) => {
+  it('encrypts with secretbox, and reads AES-GCM values and marks them as stale', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'hyperkube-key-'))
     t.after(() => rm(folder, { recursive: true }))
     const file = join(folder, 'encryption.key')

@@ -69,8 +69,8 @@ function ofAnotherSeed(): TestServices {
   return services
 }
 
-describe('KMS keys', () => {
-  it('seal values with keys derived from one seed, and open them again', async (t) => {
+describe('KMS encryption keys', () => {
+  it('are derived from one seed for each value, and decrypt it again', async (t) => {
     const plugin = await startPlugin(t)
     const { atRest } = await open(t, configOf(plugin))
     const resting = atRest.resting(secrets)
@@ -83,7 +83,7 @@ describe('KMS keys', () => {
     assert.deepEqual(plugin.calls, { status: 1, encrypt: 1, decrypt: 0 })
   })
 
-  it('are fetched once for the values of another server, before those are delivered', async (t) => {
+  it('are fetched once for values of another server, before those are delivered', async (t) => {
     const plugin = await startPlugin(t)
     const other = await open(t, configOf(plugin))
     const { atRest, services } = await open(t, configOf(plugin), ofAnotherSeed())
@@ -110,7 +110,7 @@ describe('KMS keys', () => {
     await backend.close()
   })
 
-  it('rotate when the plugin reports a new key; old values open and are stale', async (t) => {
+  it('change when the plugin reports a new key ID, and old values are readable but stale', async (t) => {
     const plugin = await startPlugin(t)
     const world = await open(t, configOf(plugin))
     const resting = world.atRest.resting(secrets)
@@ -154,7 +154,7 @@ describe('KMS keys', () => {
     assert.deepEqual(Buffer.from(resting.open(KEY, resting.seal(KEY, value))), value)
   })
 
-  it('may come after the server: until then writes fail, and the health check reports why', async (t) => {
+  it('become available when the plugin starts; until then writes fail, and the health check reports why', async (t) => {
     const plugin = await startPlugin(t, false)
     const world = await open(t, configOf(plugin))
     const resting = world.atRest.resting(secrets)
@@ -169,7 +169,7 @@ describe('KMS keys', () => {
     assert.deepEqual(Buffer.from(resting.open(KEY, resting.seal(KEY, value))), value)
   })
 
-  it('are fetched before values are decrypted, and ranges fail while the plugin is unreachable', async (t) => {
+  it('are fetched before a range is decrypted, and ranges fail while the plugin is unreachable', async (t) => {
     const plugin = await startPlugin(t)
     const other = await open(t, configOf(plugin))
     const third = await open(t, configOf(plugin), ofAnotherSeed())
@@ -234,8 +234,8 @@ describe('KMS keys', () => {
   }
 })
 
-describe('a new configuration', () => {
-  it('takes over only after its plugins are healthy', async (t) => {
+describe('a new encryption configuration with KMS', () => {
+  it('takes effect only when its plugins are healthy', async (t) => {
     const plugin = await startPlugin(t)
     const next = await startPlugin(t, false)
     const world = await open(t, configOf(plugin))

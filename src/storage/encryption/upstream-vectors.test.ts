@@ -54,10 +54,10 @@ async function open(t: TestContext): Promise<OpenAtRest> {
   return atRest
 }
 
-describe("upstream's formats", () => {
+describe('encryption formats of upstream', () => {
   for (const [what, { theirs, ours }] of Object.entries(VECTORS)) {
     const [resource = ''] = what.split(' ')
-    it(`${what}: decrypts values that upstream encrypted`, async (t) => {
+    it(`include ${what}: decrypts values that upstream encrypted`, async (t) => {
       const atRest = await open(t)
       const sealed = Buffer.from(theirs, 'hex')
       await atRest.prepare([sealed])
@@ -66,7 +66,7 @@ describe("upstream's formats", () => {
     })
 
     if (ours === undefined) continue
-    it(`${what}: encrypts values that upstream can decrypt`, async (t) => {
+    it(`include ${what}: encrypts values that upstream decrypts`, async (t) => {
       const atRest = await open(t)
       const sealed = atRest.resting({ group: '', resource }).seal(KEY, Buffer.from('written by hyperkube'))
       assert.equal(sealed.toString('hex'), ours)

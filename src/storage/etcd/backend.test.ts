@@ -135,7 +135,7 @@ describe('etcd backend', () => {
   }
 
   for (const text of ['etcdserver: no leader', 'etcdserver: too many requests', 'raft proposal dropped']) {
-    it(`sends a write again after "${text}", because nothing was executed`, async (t) => {
+    it(`sends a write again after "${text}", because etcd executed nothing`, async (t) => {
       const answer = { header: header(11), succeeded: true, responses: [{ responsePut: {} }] }
       const txn = (call: number): typeof answer => (call < 3 ? failure('unavailable', text) : answer)
       const member = await startMember(t, { txn })
@@ -168,7 +168,7 @@ describe('etcd backend', () => {
     assert.equal(member.calls.range, 3)
   })
 
-  it('reports a write whose revision goes back', async (t) => {
+  it('reports an error if the revision of a write is lower than an earlier one', async (t) => {
     const revisions = [20, 15]
     const txn = (call: number): Input<TxnResponse> => ({ header: header(revisions[call - 1] ?? 0), succeeded: true })
     const backend = await open(t, [await startMember(t, { txn })])
@@ -176,7 +176,7 @@ describe('etcd backend', () => {
     await assert.rejects(backend.commit(WRITE), failsWith('corrupt', /went back from revision 20 to 15/))
   })
 
-  it('sends everything to the leader', async (t) => {
+  it('sends all requests to the leader', async (t) => {
     const follower = await startMember(t, { id: 1, leader: 2 })
     const leader = await startMember(t, { id: 2, leader: 2 })
     const other = await startMember(t, { id: 3, leader: 2 })
@@ -185,7 +185,7 @@ describe('etcd backend', () => {
     assert.deepEqual([follower.calls.txn, leader.calls.txn, other.calls.txn], [0, 5, 0])
   })
 
-  it('uses another member if the leader answers no reads', async (t) => {
+  it('uses another member if the leader does not answer reads', async (t) => {
     const leader = await startMember(t, { id: 1, isDeaf: true })
     const follower = await startMember(t, { id: 2, leader: 1 })
     const backend = await open(t, [leader, follower])
@@ -193,7 +193,7 @@ describe('etcd backend', () => {
     assert.deepEqual([leader.calls.txn, follower.calls.txn], [0, 1])
   })
 
-  it('follows a new leader once it answers', async (t) => {
+  it('uses a new leader once it answers', async (t) => {
     const clock = createVirtualClock()
     const scripts: [Script, Script] = [{ id: 1 }, { id: 2, leader: 1 }]
     const first = await startMember(t, scripts[0])
@@ -218,7 +218,7 @@ describe('etcd backend', () => {
     assert.deepEqual([first.calls.txn, second.calls.txn], [2, 1])
   })
 
-  it('names the silent members if none answers', async () => {
+  it('names the unresponsive members if none answers', async () => {
     const url = 'http://127.0.0.1:1'
     await assert.rejects(
       openEtcdBackend([url, url], { clock: realClock, random: createSeededRandom(1), timeoutMs: 200 }),
@@ -226,7 +226,7 @@ describe('etcd backend', () => {
     )
   })
 
-  it('refuses invalid member URLs', async () => {
+  it('rejects invalid member URLs', async () => {
     const options = { clock: realClock, random: createSeededRandom(1) }
     for (const url of ['', 'etcd:2379', 'ftp://a', 'http://a/b', 'http://user:secret@a']) {
       await assert.rejects(openEtcdBackend([url], options), (error: Error) => {
@@ -237,7 +237,7 @@ describe('etcd backend', () => {
     }
   })
 
-  it('gets a new token after the old one is refused', async (t) => {
+  it('requests a new token if etcd rejects the old one', async (t) => {
     let tokens = 0
     const member = await startMember(t, {
       more: [handleUnary(Auth.authenticate, ({ name, password }) => ({ token: `${name}:${password}:${++tokens}` }))],
@@ -251,7 +251,7 @@ describe('etcd backend', () => {
     assert.deepEqual([member.calls.txn, tokens], [2, 2])
   })
 
-  it('treats an existing or missing lease at the second attempt as its own result', async (t) => {
+  it('treats an existing or missing lease on a retry as the result of its first attempt', async (t) => {
     let [grants, revokes] = [0, 0]
     const member = await startMember(t, {
       more: [
@@ -309,7 +309,7 @@ describe('etcd watch', () => {
     assert.deepEqual(from, [11, 13])
   })
 
-  it('requests a missing revision again', async (t) => {
+  it('starts again at a revision that is missing in the stream', async (t) => {
     const member = await startMember(t, {
       watch: (_, call) => (call === 1 ? [events(['a', 11]), events(['c', 13])] : [events(['b', 12], ['c', 13])]),
     })
@@ -317,7 +317,7 @@ describe('etcd watch', () => {
     assert.equal(member.calls.watch, 2)
   })
 
-  it('ends with `compacted` if a revision is unavailable, and the next watch starts afresh', async (t) => {
+  it('ends with `compacted` if a revision is unavailable, and the next watch starts normally', async (t) => {
     let now = 10
     const member = await startMember(t, {
       now: () => now,
@@ -329,7 +329,7 @@ describe('etcd watch', () => {
     assert.deepEqual(await read(backend, 2, 21), ['a21', 'b22'])
   })
 
-  it('ends with `compacted` if the requested revision is gone, and reports the oldest one', async (t) => {
+  it('ends with `compacted` if the requested revision is compacted, and reports the oldest one', async (t) => {
     const member = await startMember(t, { watch: () => [{ canceled: true, compactRevision: 40 }] })
     await assert.rejects(read(await open(t, [member]), 1), (error) => {
       assert.equal((error as StorageError).compactedRevision, 40)
@@ -362,7 +362,7 @@ describe('etcd watch', () => {
     assert.equal(member.calls.watch, 2)
   })
 
-  it('ends if etcd denies the watch', async (t) => {
+  it('ends if etcd denies permission', async (t) => {
     const member = await startMember(t, {
       watch: () => [new GrpcError('permissionDenied', 'etcdserver: permission denied')],
     })

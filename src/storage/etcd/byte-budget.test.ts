@@ -30,8 +30,8 @@ function createRunner(budget: ByteBudget): {
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-describe('ByteBudget', () => {
-  it('runs tasks that fit concurrently, and the rest in order of arrival', async () => {
+describe('ByteBudget of etcd requests', () => {
+  it('runs tasks within the budget concurrently, and others in order of arrival', async () => {
     const { running, run } = createRunner(new ByteBudget(10))
     const a = run('a', 6)
     const b = run('b', 6)
@@ -55,7 +55,7 @@ describe('ByteBudget', () => {
     await c.end()
   })
 
-  it('lets later tasks pass an aborted one, and releases the bytes of a failed task', async () => {
+  it('runs later tasks before an aborted one, and releases the bytes of a failed task', async () => {
     const budget = new ByteBudget(10)
     const { running, run } = createRunner(budget)
     await assert.rejects(

@@ -32,14 +32,14 @@ const part = (...events: EtcdEvent[]): { events: EtcdEvent[]; fragment: boolean 
 const shape = (batches: readonly WatchBatch[]): string[] =>
   batches.map(({ revision, events }) => `${revision}:${events.map((event) => event.key).join('')}`)
 
-describe('Sequence', () => {
-  it('emits whole revisions, several per answer', () => {
+describe('Sequence of etcd watch events', () => {
+  it('emits whole revisions, several per response', () => {
     const sequence = new Sequence(5)
     const { batches, fault } = sequence.push(whole(created('a', 5), created('b', 5), created('c', 6)))
     assert.deepEqual([shape(batches), fault, sequence.next], [['5:ab', '6:c'], undefined, 7])
   })
 
-  it('joins the fragments of an answer, and emits completed revisions meanwhile', () => {
+  it('joins the fragments of a response, and emits completed revisions meanwhile', () => {
     const sequence = new Sequence(5)
     assert.deepEqual(shape(sequence.push(part(created('a', 5), created('b', 6))).batches), ['5:a'])
     assert.deepEqual(shape(sequence.push(part(created('c', 6))).batches), [])
@@ -54,7 +54,7 @@ describe('Sequence', () => {
     assert.deepEqual(shape(sequence.push(whole(created('a', 5), created('b', 5))).batches), ['5:ab'])
   })
 
-  it('contains the previous value, for a deletion also as its value', () => {
+  it('contains previous values, and for a deletion the deleted value', () => {
     const { batches } = new Sequence(5).push(whole(changed('a', 5), deleted('b', 5)))
     const [put, gone] = batches[0]!.events
     assert.deepEqual([put!.type, put!.createRevision, put!.previous?.modRevision], ['put', 1, 4])
@@ -62,12 +62,12 @@ describe('Sequence', () => {
     assert.equal(Buffer.from(gone!.value).toString(), 'b@4')
   })
 
-  it('begins at revision 2, because no change has the first', () => {
+  it('begins at revision 2, because no change has revision 1', () => {
     assert.equal(new Sequence(1).next, 2)
     assert.deepEqual(shape(new Sequence(1).push(whole(created('a', 2))).batches), ['2:a'])
   })
 
-  it('skips what a lagging member sends before the first new revision', () => {
+  it('skips old events that a lagging member sends before the first new revision', () => {
     const sequence = new Sequence(5)
     sequence.push(whole(created('a', 5)))
     sequence.reopen()
@@ -98,13 +98,13 @@ describe('Sequence', () => {
     assert.deepEqual(sequence.push(whole(created('b', 5))), { batches: [], fault: undefined })
   })
 
-  it('emits everything before a fault, and continues there', () => {
+  it('emits everything before a fault, and continues at that position', () => {
     const sequence = new Sequence(5)
     const { batches, fault } = sequence.push(whole(created('a', 5), created('b', 6), created('c', 9)))
     assert.deepEqual([shape(batches), fault?.fault, sequence.next], [['5:a', '6:b'], 'gap', 7])
   })
 
-  it('emits the same revisions for any split into answers, fragments and streams', () => {
+  it('emits the same revisions for any split into responses, fragments and streams', () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 20 })
     const cuts = fc.array(fc.record({ length: fc.integer({ min: 1, max: 5 }), reopen: fc.boolean() }), { minLength: 1 })
     fc.assert(

@@ -69,7 +69,7 @@ function failureOf(task: () => void): StorageError | undefined {
   }
 }
 
-describe('a flipped bit in the database', () => {
+describe('a flipped bit in the SQLite database', () => {
   const good = join(folder, 'good.db')
   const bad = join(folder, 'bad.db')
   const random = createSeededRandom(7)
@@ -78,7 +78,7 @@ describe('a flipped bit in the database', () => {
   const known = new Set(expected.items.map(fingerprint))
   const bits = 8 * readFileSync(good).length
 
-  it('is found by the check at start, or changes nothing', () => {
+  it('is detected by the check at start, or changes nothing', () => {
     let found = 0
     for (let n = 0; n < 150; n++) {
       const bit = random.int(bits)
@@ -98,7 +98,7 @@ describe('a flipped bit in the database', () => {
     assert.ok(found > 75, `most bits matter: ${found}`)
   })
 
-  it('is never served, also if it happens while the store is open', () => {
+  it('never leads to a wrong value, also if it happens while the store is open', () => {
     for (let n = 0; n < 150; n++) {
       const bit = random.int(bits)
       flipBit(good, bad, bit)
@@ -109,7 +109,7 @@ describe('a flipped bit in the database', () => {
     }
   })
 
-  it('in a value is reported with its position, and only that key fails', () => {
+  it('in a value is reported with its position, and only reads of that key fail', () => {
     const { key, modRevision } = expected.items.find((item) => item.value.length > 300)!
     copyFileSync(good, bad)
     const db = connect(bad)
@@ -130,8 +130,8 @@ describe('a flipped bit in the database', () => {
   })
 })
 
-describe('a flipped bit in the write-ahead log', () => {
-  it('is reported if it would undo commits; at the very end it looks like a torn write', () => {
+describe('a flipped bit in the SQLite write-ahead log', () => {
+  it('is reported if it would revert commits; at the very end it looks like a torn write', () => {
     const file = join(folder, 'wal.db')
     const copy = join(folder, 'wal-copy.db')
     const kept = join(folder, 'wal-kept.db')
@@ -164,7 +164,7 @@ describe('a flipped bit in the write-ahead log', () => {
     assert.ok(found > 90, `${found} found, ${harmless} not`)
   })
 
-  it('is ignored if the end is torn', () => {
+  it('is ignored behind a torn write at the end', () => {
     const file = join(folder, 'torn.db')
     let log = Buffer.alloc(0)
     fill(file, createSeededRandom(3), 20, () => (log = readFileSync(`${file}-wal`)))

@@ -8,7 +8,7 @@ import { createScrub } from './scrub.ts'
 
 const HOUR_MS = 3_600_000
 
-it('the scrub checks the store once a day, at once if it was not checked, and stops at damage', async () => {
+it('the scrub of the SQLite store runs once a day, at once if it never ran, and stops at damage', async () => {
   const starts: number[] = []
   const answers: (number | Error)[] = [10, 20, 0, 10, new Error('Damaged'), 0]
   const call = async (_: string, fromId: number): Promise<number> => {

@@ -76,7 +76,7 @@ function frameBytes(db: DatabaseSync): number {
 
 const whole = (commits: number): object => ({ revision: commits, rows: commits, report: ['ok'] })
 
-describe('write-ahead log', () => {
+describe('write-ahead log of SQLite', () => {
   it('is preallocated, keeps its size, and is removed when the store is closed', (t) => {
     const { log, logBytes, write, db, file } = openStore(t)
     const before = logBytes()
@@ -112,7 +112,7 @@ describe('write-ahead log', () => {
     assert.deepEqual(reopen(cut(store)), whole(7))
   })
 
-  it('loses nothing if it ends in zeros, in an earlier round, or in both', (t) => {
+  it('loses no commit if zeros or frames of an earlier checkpoint follow', (t) => {
     const store = openStore(t)
     store.write(20)
     assert.deepEqual(reopen(cut(store)), whole(20), 'not grown')
@@ -126,7 +126,7 @@ describe('write-ahead log', () => {
     assert.deepEqual(reopen(cut(store)), whole(225), 'written over an earlier round')
   })
 
-  it('treats a torn commit as the end, before zeros and before an earlier round', (t) => {
+  it('ends before a torn commit, whether zeros or frames of an earlier checkpoint follow', (t) => {
     const store = openStore(t)
     store.log.grow()
     for (const commits of [20, 40]) {
@@ -150,7 +150,7 @@ describe('write-ahead log', () => {
     }
   })
 
-  it('needs a checkpoint by its content, and not again at once for content that had to stay', (t) => {
+  it('needs a checkpoint depending on its size, but not again at once if a reader prevented one', (t) => {
     const { log, write, db, file } = openStore(t)
     log.grow()
     write(10)

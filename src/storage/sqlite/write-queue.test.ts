@@ -15,8 +15,8 @@ function createQueue(): { queue: WriteQueue; sent: (readonly Operation[])[] } {
   return { sent, queue: new WriteQueue((operations) => void sent.push(operations), realClock) }
 }
 
-describe('WriteQueue', () => {
-  it('sends the operations of one turn of the event loop as one message', async () => {
+describe('WriteQueue of the SQLite backend', () => {
+  it('sends the operations of one event loop turn as one message', async () => {
     const { queue, sent } = createQueue()
     for (let n = 0; n < 3; n++) {
       void queue.submit(['compact', n], () => undefined)
@@ -27,7 +27,7 @@ describe('WriteQueue', () => {
     assert.deepEqual(sent, [[0, 1, 2].map((n) => ['compact', n])])
   })
 
-  it('resolves with the published value', async () => {
+  it('resolves with the value that the writer published', async () => {
     const { queue } = createQueue()
     const made = queue.submit(['compact', 1], (result) => result[0])
     queue.deliver([done])
@@ -64,7 +64,7 @@ describe('WriteQueue', () => {
     assert.deepEqual(states, ['fulfilled', 'rejected', 'fulfilled'])
   })
 
-  it('fails all promises when the writer is gone', async () => {
+  it('rejects all promises when the writer thread has ended', async () => {
     const { queue } = createQueue()
     const waiting = queue.submit(['compact', 1], () => assert.fail('never done'))
     queue.fail(new StorageError('unavailable', 'Gone'))

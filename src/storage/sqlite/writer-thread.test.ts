@@ -9,7 +9,7 @@ import { MessageChannel } from 'node:worker_threads'
 import { type FromWriter, packOperations, packWrites, type ToWriter } from './messages.ts'
 import { runWriter } from './writer-thread.ts'
 
-it('reports a problem before it refuses a write because of it', async (t) => {
+it('the SQLite writer thread reports a problem before it rejects a write because of it', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'sqlite-writer-'))
   t.after(() => rm(folder, { recursive: true }))
   const { port1, port2 } = new MessageChannel()

@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { createWorld, entriesAt, pods, texts } from './cache.fixture.ts'
 import { WatchCache } from './watch-cache.ts'
 
-describe('state of a collection', () => {
-  it('stays constant for a reader in parts, whatever changes meanwhile', async (t) => {
+describe('state of a watch cache collection', () => {
+  it('stays the same for a reader in several steps, whatever changes meanwhile', async (t) => {
     const world = await createWorld(t)
     const start = await world.put('a/x', 'red:0')
     await world.cache.fresh()
@@ -19,7 +19,7 @@ describe('state of a collection', () => {
     assert.equal(world.pods.stateAt(start), undefined)
   })
 
-  it('includes states before the cache started, so that paged lists survive a restart', async (t) => {
+  it('includes states from before the cache started, so that paged lists continue after a restart', async (t) => {
     const world = await createWorld(t)
     const first = await world.put('a/x', 'red:1')
     await world.put('a/x', 'red:2')
@@ -33,7 +33,7 @@ describe('state of a collection', () => {
     assert.equal(collection.changedAt, last)
   })
 
-  it('drops old states, even without changes since, except for the newest', async (t) => {
+  it('exists for the history window, and the newest state always exists', async (t) => {
     const world = await createWorld(t)
     const start = await world.put('a/x', 'red:0')
     await world.cache.fresh()

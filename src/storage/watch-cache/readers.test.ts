@@ -5,7 +5,7 @@ import { createWorld, everything, ofColor, pods, type TestEntry, turn } from './
 import type { Collection } from './collection.ts'
 import type { Filter, Reader, FilteredChange } from './readers.ts'
 
-describe('patient readers', () => {
+describe('readers of the watch cache', () => {
   /** The changes of each reader, by call. */
   function recordPatient(
     collection: Collection<TestEntry>,
@@ -26,7 +26,7 @@ describe('patient readers', () => {
     return { calls, reader }
   }
 
-  it('receive concurrent changes in one batch, and only matching ones', async (t) => {
+  it('receive concurrent changes in one batch, and only those they selected', async (t) => {
     const world = await createWorld(t)
     const all = recordPatient(world.pods, everything, world.cache.revision)
     const red = recordPatient(world.pods, ofColor('red'), world.cache.revision)
@@ -61,7 +61,7 @@ describe('patient readers', () => {
     assert.ok(late !== undefined && late.calls.length < 3)
   })
 
-  it('wait in the ring when they are full, and get nothing after their end', async (t) => {
+  it('wait if they are full, and get nothing after their end', async (t) => {
     const world = await createWorld(t)
     const full = recordPatient(world.pods, everything, world.cache.revision, () => false)
     const gone = recordPatient(world.pods, everything, world.cache.revision)

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import type { TestEntry } from './cache.fixture.ts'
 import { Change, Ring } from './ring.ts'
 
-describe('changes of a collection', () => {
+describe('recent changes in a watch cache collection', () => {
   it('stay within their memory limit', () => {
     const limits = { windowMs: 1000, maxChanges: 100, maxBytes: 1000 }
     const ring = new Ring<TestEntry & { readonly bytes: number }>(limits, 0)

@@ -10,7 +10,7 @@ import { createWorld, entriesAt, everything, ofColor, pods, record, texts } from
 import { WatchCache } from './watch-cache.ts'
 
 describe('watch cache', () => {
-  it('contains earlier objects, and follows changes', async (t) => {
+  it('contains objects from before its start, and applies changes', async (t) => {
     const world = await createWorld(t)
     await world.put('a/x', 'red:1')
     const last = await world.put('b/y', 'blue:1')
@@ -25,7 +25,7 @@ describe('watch cache', () => {
     assert.equal(late.get('/registry/others/o')?.text, 'red:o')
   })
 
-  it('opens a collection late, between writes, without loss', async (t) => {
+  it('opens a collection on demand during writes, without loss', async (t) => {
     const world = await createWorld(t)
     await world.backend.commit([{ key: '/registry/late/a', value: Buffer.from('x') }])
     const opening = world.cache.open({ ...pods, prefix: '/registry/late/' })
@@ -39,7 +39,7 @@ describe('watch cache', () => {
     )
   })
 
-  it('shows each filter its view: entering is ADDED, leaving is DELETED with the last content', async (t) => {
+  it('sends ADDED when an object starts to match a selector, and DELETED with the last content when it stops', async (t) => {
     const world = await createWorld(t)
     const from = world.cache.revision
     const red = record(world.pods, ofColor('red'), from)
@@ -63,7 +63,7 @@ describe('watch cache', () => {
     )
   })
 
-  it('resumes from a revision, also from one before the cache started', async (t) => {
+  it('resumes a watch from a revision, also from one before the cache started', async (t) => {
     const clock = createVirtualClock()
     const backend = createMemoryBackend({ clock, random: createSeededRandom(1) })
     const put = async (text: string): Promise<number> =>
@@ -100,7 +100,7 @@ describe('watch cache', () => {
     assert.equal(slow.seen.length, 6)
   })
 
-  it('ends a reader that has fallen out of the window, and refuses one that starts there', async (t) => {
+  it('ends a reader that is behind the history window, and rejects one that starts there', async (t) => {
     const world = await createWorld(t)
     const start = await world.put('a/x', 'red:0')
     await world.cache.fresh()
@@ -115,7 +115,7 @@ describe('watch cache', () => {
     assert.equal(world.pods.stateAt(start), undefined)
   })
 
-  it('stops delivering when a reader is closed, also from within a delivery', async (t) => {
+  it('stops delivery when a reader is closed, also from within a delivery', async (t) => {
     const world = await createWorld(t)
     const seen: number[] = []
     const reader = world.pods.watch(everything, world.cache.revision, {
@@ -150,7 +150,7 @@ describe('watch cache', () => {
     await assert.rejects(waiting, { code: 'timeout' })
   })
 
-  it('finds a divergence and repairs it by itself', async (t) => {
+  it('detects and repairs a difference from the backend', async (t) => {
     let dropping = false
     const lossy = (backend: Backend): Backend => ({
       ...wrapBackend(backend),
@@ -178,7 +178,7 @@ describe('watch cache', () => {
     assert.equal(reader.expired, true)
   })
 
-  it('starts over when the backend has compacted the missed history', async (t) => {
+  it('relists if the backend has compacted the missed history', async (t) => {
     let cut = (): void => undefined
     const breakable = (backend: Backend): Backend => ({
       ...wrapBackend(backend),
@@ -204,7 +204,7 @@ describe('watch cache', () => {
     assert.equal(reader.expired || reader.seen.length === 2, true)
   })
 
-  it('blocks only one collection for a value that cannot be read yet', async (t) => {
+  it('delays only the collection of a value that cannot be decoded yet', async (t) => {
     const locked = new StorageError('unavailable', 'its key is not there')
     let isLocked = true
     const read = ({ value }: { readonly value: Uint8Array }): void => {
@@ -238,7 +238,7 @@ describe('watch cache', () => {
     assert.deepEqual(texts(vault.entries()), ['/a=locked:1'])
   })
 
-  it('agrees with a model over random writes: current state, past states and watchers', async (t) => {
+  it('agrees with a simple model for any writes: current state, past states and watchers', async (t) => {
     const world = await createWorld(t)
     const random = createSeededRandom(7)
     const history: [revision: number, state: Map<string, string>][] = [[world.cache.revision, new Map()]]
