@@ -10,7 +10,7 @@ function recording(objects: readonly string[], more: Partial<Recording> = {}): R
   return { objects: objects.toSorted((a, b) => (a < b ? -1 : 1)), conditions: [], events: [], lost: [], ...more }
 }
 
-describe('answers', () => {
+describe('recorded answers of scenarios', () => {
   const answers = new Map([
     ['a pod', recording(POD)],
     ['two pods, of which one fails', recording([...POD, POD[0] ?? '', 'Pod web-* status.phase: "Failed"'])],
@@ -25,11 +25,11 @@ describe('answers', () => {
     ],
   ])
 
-  it('reads what it has written', () => {
+  it('round-trip through their file format', () => {
     assert.deepEqual([...parseAnswers(formatAnswers(answers))], [...answers])
   })
 
-  it('writes once what most objects of a kind have', () => {
+  it('contain properties that most objects of a kind share only once', () => {
     const text = formatAnswers(answers)
     assert.equal(text.match(/spec.nodeName/g)?.length, 2, text)
     assert.match(text, /^Pod \*\n {2}spec.nodeName: "a"\n {2}status.phase: "Running"\n== a pod\nPod web-\*\n== two/m)

@@ -91,7 +91,7 @@ const oftenTold: Allowance = {
 
 export const AUTOSCALING: readonly Scenario[] = [
   {
-    name: 'an autoscaler follows the load up and down',
+    name: 'HorizontalPodAutoscaler scales up and down with the load',
     async run(act) {
       await deploy(act, 2)
       await measure(act, { c: { cpu: '100m' } })
@@ -105,7 +105,7 @@ export const AUTOSCALING: readonly Scenario[] = [
     },
   },
   {
-    name: 'an autoscaler stops at its limits',
+    name: 'HorizontalPodAutoscaler stops at minReplicas and maxReplicas',
     async run(act) {
       await deploy(act, 2)
       await measure(act, { c: { cpu: '100m' } })
@@ -120,7 +120,7 @@ export const AUTOSCALING: readonly Scenario[] = [
     },
   },
   {
-    name: 'an autoscaler looks at one container',
+    name: 'HorizontalPodAutoscaler uses the metric of one container',
     async run(act) {
       await deploy(act, 1, [container('c'), container('side')])
       await measure(act, { c: { cpu: '1m' }, side: { cpu: '150m' } })
@@ -131,7 +131,7 @@ export const AUTOSCALING: readonly Scenario[] = [
     },
   },
   {
-    name: 'an autoscaler takes the largest of what its metrics want',
+    name: 'HorizontalPodAutoscaler uses the largest proposal of its metrics',
     async run(act) {
       await deploy(act, 1)
       await measure(act, { c: { cpu: '60m', memory: '90Mi' } })
@@ -144,7 +144,7 @@ export const AUTOSCALING: readonly Scenario[] = [
     },
   },
   {
-    name: 'an autoscaler takes as many steps as it is told, and none down',
+    name: 'HorizontalPodAutoscaler follows its scaling policies, with scale-down disabled',
     async run(act) {
       await deploy(act, 2)
       await measure(act, { c: { cpu: '100m' } })
@@ -162,7 +162,7 @@ export const AUTOSCALING: readonly Scenario[] = [
     },
   },
   {
-    name: 'an autoscaler waits before it scales down',
+    name: 'HorizontalPodAutoscaler waits before it scales down',
     async run(act) {
       await deploy(act, 3)
       await measure(act, { c: { cpu: '1m' } })
@@ -172,7 +172,7 @@ export const AUTOSCALING: readonly Scenario[] = [
     },
   },
   {
-    name: 'an autoscaler without metrics says so, and begins when they come',
+    name: 'HorizontalPodAutoscaler reports missing metrics, and starts when they exist',
     allows: [oftenTold],
     async run(act) {
       await deploy(act, 2)
@@ -183,7 +183,7 @@ export const AUTOSCALING: readonly Scenario[] = [
     },
   },
   {
-    name: 'an autoscaler of pods that ask for nothing says so',
+    name: 'HorizontalPodAutoscaler reports pods without requests',
     allows: [oftenTold],
     async run(act) {
       await deploy(act, 1, [container('c', {})])
@@ -193,7 +193,7 @@ export const AUTOSCALING: readonly Scenario[] = [
     },
   },
   {
-    name: 'an autoscaler of what is not there says so, and leaves alone what is scaled to zero',
+    name: 'HorizontalPodAutoscaler reports a missing target, and ignores a target at zero replicas',
     allows: [oftenTold],
     async run(act) {
       await autoscale(act)

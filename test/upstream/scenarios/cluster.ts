@@ -36,11 +36,11 @@ const FINALIZER = 'example.com/hold'
 
 export const CLUSTER: readonly Scenario[] = [
   {
-    name: 'a namespace gets an account and the root certificate',
+    name: 'new namespace gets the default service account and the root CA',
     run: (act) => act.until(ConfigMaps, 'kube-root-ca.crt', () => true),
   },
   {
-    name: 'the account and the root certificate come back when they are deleted or changed',
+    name: 'default service account and root CA are restored after deletions and changes',
     async run(act) {
       await act.until(ConfigMaps, 'kube-root-ca.crt', () => true)
       const {
@@ -53,7 +53,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Secret of an account gets its token, and goes with it',
+    name: 'token Secret gets its token, and is deleted with its service account',
     async run(act) {
       await act.make(ServiceAccounts, 'robot')
       const annotations = { 'kubernetes.io/service-account.name': 'robot' }
@@ -71,7 +71,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'a quota holds when many come at once',
+    name: 'ResourceQuota is not exceeded by concurrent creations',
     async run(act) {
       await act.make(ResourceQuotas, 'few', { spec: { hard: { pods: '3', 'count/configmaps': '4', services: '1' } } })
       await act.until(ResourceQuotas, 'few', ({ status }) => status?.used !== undefined)
@@ -90,7 +90,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'a quota with scopes counts what is within them',
+    name: 'ResourceQuota with scopes counts only pods within them',
     async run(act) {
       await act.make(ResourceQuotas, 'best', { spec: { hard: { pods: '5' }, scopes: ['BestEffort'] } })
       await act.make(ResourceQuotas, 'rest', {
@@ -106,7 +106,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'what an owner owns goes after it in the background',
+    name: 'dependents are deleted after their owner in the background',
     async run(act) {
       await owned(act, await owner(act))
       await act.remove(ConfigMaps, 'owner', { propagationPolicy: 'Background' })
@@ -114,7 +114,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'what an owner owns goes before it in the foreground',
+    name: 'dependents are deleted before their owner in the foreground',
     async run(act) {
       await owned(act, await owner(act), true)
       await act.change(Secrets, 'a', { metadata: { finalizers: [FINALIZER] } })
@@ -127,7 +127,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'what an orphan owned stays without owner',
+    name: 'dependents stay without owner references after an orphaning deletion',
     async run(act) {
       await owned(act, await owner(act))
       await act.remove(ConfigMaps, 'owner', { propagationPolicy: 'Orphan' })
@@ -136,7 +136,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'what names an owner that is not there goes, and what has another owner stays',
+    name: 'object whose only owner does not exist is deleted, and one with another owner stays',
     async run(act) {
       await owned(act, { kind: 'ConfigMap', uid: '00000000-0000-4000-8000-000000000000', name: 'nobody' })
       const real = await owner(act)
@@ -149,7 +149,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'an owner in another namespace does not count, and it is said',
+    name: 'owner in another namespace is ignored with an event',
     async run(act) {
       const node = await act.client.get(Nodes, { name: 'virtual-1' })
       const { uid = '' } = node.metadata
@@ -166,7 +166,7 @@ export const CLUSTER: readonly Scenario[] = [
     clusterKinds: [ClusterRoles],
   },
   {
-    name: 'a namespace waits for what holds its content',
+    name: 'namespace waits for the finalizers of its objects',
     async run(act) {
       const name = `${act.ns}-own`
       await act.make(Namespaces, name)
@@ -182,7 +182,7 @@ export const CLUSTER: readonly Scenario[] = [
     clusterKinds: [Namespaces],
   },
   {
-    name: 'a namespace that is deleted takes everything along',
+    name: 'deleted namespace deletes all its objects',
     async run(act) {
       const name = `${act.ns}-own`
       await act.make(Namespaces, name)
@@ -199,7 +199,7 @@ export const CLUSTER: readonly Scenario[] = [
     clusterKinds: [Namespaces],
   },
   {
-    name: 'roles are put together out of others',
+    name: 'ClusterRole is aggregated from others',
     async run(act) {
       const label = `${act.ns}.example.com/aggregate`
       const part = (verb: string): object => ({
@@ -217,7 +217,7 @@ export const CLUSTER: readonly Scenario[] = [
     clusterKinds: [ClusterRoles],
   },
   {
-    name: 'pods of a node that is gone are collected',
+    name: 'pods of a missing node are deleted',
     async run(act) {
       const pod = { ...template(), spec: { nodeName: 'nowhere', containers: [{ name: 'c', image: 'i' }] } }
       await act.make(Pods, 'lost', pod)
@@ -225,7 +225,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'a taint that nobody tolerates moves pods, some later',
+    name: 'NoExecute taint evicts pods, some after tolerationSeconds',
     isAlone: true,
     async run(act) {
       const tolerates = (seconds: number): object => ({
@@ -248,7 +248,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'tokens for new nodes sign what everybody may read, and end',
+    name: 'bootstrap tokens sign cluster-info until they expire',
     isAlone: true,
     async run(act) {
       const token = (id: string, seconds: number): object => ({
@@ -277,7 +277,7 @@ export const CLUSTER: readonly Scenario[] = [
     },
   },
   {
-    name: 'objects of a kind made at run time are collected like others',
+    name: 'custom resources are garbage-collected like other objects',
     async run(act) {
       const group = `${act.ns}.example.com`
       const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }

@@ -48,56 +48,56 @@ async function untilJobs(act: Act, count: number): Promise<void> {
 }
 
 export const JOBS: readonly Scenario[] = [
-  job('a Job runs once', 'exit 0'),
-  job('a Job runs several at a time until enough have succeeded', 'exit 0', { parallelism: 2, completions: 4 }),
-  job('a Job whose first success is enough', 'exit 0', { parallelism: 2 }),
-  job('a Job that fails too often', 'exit 1', { backoffLimit: 1 }),
-  job('a Job that fails at once', 'exit 1', { backoffLimit: 0 }),
-  job('a Job with indexes', 'exit 0', { completionMode: 'Indexed', completions: 3, parallelism: 3 }),
-  job('a Job with indexes of which some fail', 'by-index 1=1,2=1', {
+  job('Job with one completion', 'exit 0'),
+  job('Job with parallelism and several completions', 'exit 0', { parallelism: 2, completions: 4 }),
+  job('Job without completions ends after its first success', 'exit 0', { parallelism: 2 }),
+  job('Job fails at backoffLimit', 'exit 1', { backoffLimit: 1 }),
+  job('Job with backoffLimit 0 fails at its first failure', 'exit 1', { backoffLimit: 0 }),
+  job('Job with completionMode Indexed', 'exit 0', { completionMode: 'Indexed', completions: 3, parallelism: 3 }),
+  job('indexed Job with some failing indexes', 'by-index 1=1,2=1', {
     completionMode: 'Indexed',
     completions: 4,
     parallelism: 4,
     backoffLimitPerIndex: 0,
   }),
   // One after the other: what fails together may be seen together, or one by one with another index begun in between.
-  job('a Job with more failed indexes than it may have', 'by-index 0=1,1=1@2500,2=ready', {
+  job('indexed Job fails at maxFailedIndexes', 'by-index 0=1,1=1@2500,2=ready', {
     completionMode: 'Indexed',
     completions: 4,
     parallelism: 2,
     backoffLimitPerIndex: 0,
     maxFailedIndexes: 1,
   }),
-  job('a Job with an index that is tried again', 'by-index 1=1', {
+  job('indexed Job retries an index', 'by-index 1=1', {
     completionMode: 'Indexed',
     completions: 2,
     parallelism: 2,
     backoffLimitPerIndex: 1,
   }),
-  job('a Job that ends when one index has succeeded', 'by-index 0=0@3000,1=1,2=1', {
+  job('indexed Job with a success policy for one index', 'by-index 0=0@3000,1=1,2=1', {
     completionMode: 'Indexed',
     completions: 3,
     parallelism: 3,
     backoffLimit: 6,
     successPolicy: { rules: [{ succeededIndexes: '0' }] },
   }),
-  job('a Job that ends when enough indexes have succeeded', 'by-index 1=ready,3=ready', {
+  job('indexed Job with a success policy for a number of indexes', 'by-index 1=ready,3=ready', {
     completionMode: 'Indexed',
     completions: 4,
     parallelism: 4,
     successPolicy: { rules: [{ succeededCount: 2 }] },
   }),
-  job('a Job whose policy fails it for an exit code', 'exit 42', failurePolicy('FailJob')),
-  job('a Job whose policy fails an index for an exit code', 'by-index 0=42', {
+  job('Job with pod failure policy FailJob', 'exit 42', failurePolicy('FailJob')),
+  job('indexed Job with pod failure policy FailIndex', 'by-index 0=42', {
     completionMode: 'Indexed',
     completions: 2,
     parallelism: 2,
     backoffLimitPerIndex: 2,
     ...failurePolicy('FailIndex'),
   }),
-  job('a Job whose policy counts an exit code', 'exit 42', { backoffLimit: 0, ...failurePolicy('Count') }),
+  job('Job with pod failure policy Count', 'exit 42', { backoffLimit: 0, ...failurePolicy('Count') }),
   {
-    name: 'a Job whose policy ignores an exit code',
+    name: 'Job with pod failure policy Ignore for an exit code',
     async run(act) {
       await act.make(Jobs, 'once', {
         spec: { template: template('exit 42'), backoffLimit: 0, ...failurePolicy('Ignore') },
@@ -106,7 +106,7 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Job whose policy ignores pods that were evicted',
+    name: 'Job with pod failure policy Ignore for evicted pods',
     async run(act) {
       const podFailurePolicy = { rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget' }] }] }
       await act.make(Jobs, 'once', { spec: { template: template('ready'), backoffLimit: 0, podFailurePolicy } })
@@ -120,7 +120,7 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Job replaces pods only when they have ended',
+    name: 'Job with podReplacementPolicy Failed',
     async run(act) {
       const slow = template('ready', { terminationGracePeriodSeconds: 5 }) as { metadata: { annotations: object } }
       const annotations = { ...slow.metadata.annotations, 'stand-in/stop-ms': '2500' }
@@ -135,14 +135,14 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Job that takes longer than it may',
+    name: 'Job fails at activeDeadlineSeconds',
     async run(act) {
       await act.make(Jobs, 'once', { spec: { template: template('ready'), activeDeadlineSeconds: 2 } })
       await act.until(Jobs, 'once', hasEnded)
     },
   },
   {
-    name: 'a Job is suspended and resumed',
+    name: 'Job is suspended and resumed',
     async run(act) {
       await act.make(Jobs, 'once', { spec: { template: template('ready'), parallelism: 2, suspend: true } })
       await act.wait(1500)
@@ -154,7 +154,7 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Job is given more and less to do at a time',
+    name: 'Job with changing parallelism',
     async run(act) {
       await act.make(Jobs, 'once', { spec: { template: template('ready'), parallelism: 1, completions: 6 } })
       for (const parallelism of [4, 2]) {
@@ -164,7 +164,7 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Job with indexes grows and shrinks',
+    name: 'indexed Job with changing completions',
     async run(act) {
       const indexed = { completionMode: 'Indexed', completions: 2, parallelism: 2 }
       await act.make(Jobs, 'once', { spec: { template: template('ready'), ...indexed } })
@@ -176,7 +176,7 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Job goes some time after it has ended',
+    name: 'Job is deleted after ttlSecondsAfterFinished',
     async run(act) {
       await act.make(Jobs, 'once', { spec: { template: template('exit 0'), ttlSecondsAfterFinished: 2 } })
       await act.until(Jobs, 'once', hasEnded)
@@ -184,7 +184,7 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Job whose pod is deleted starts another',
+    name: 'Job replaces a deleted pod',
     async run(act) {
       await act.make(Jobs, 'once', { spec: { template: template('ready'), backoffLimit: 3 } })
       await act.until(Jobs, 'once', ({ status }) => status?.ready === 1)
@@ -195,14 +195,14 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Job that somebody else manages is left alone',
+    name: 'Job with another managedBy is ignored',
     async run(act) {
       await act.make(Jobs, 'once', { spec: { template: template('exit 0'), managedBy: 'example.com/other' } })
       await act.wait(2000)
     },
   },
   {
-    name: 'a Job that is orphaned leaves its pods',
+    name: 'Job deleted with orphaning leaves its pods',
     async run(act) {
       await act.make(Jobs, 'once', { spec: { template: template('ready') } })
       await act.until(Jobs, 'once', ({ status }) => status?.ready === 1)
@@ -212,7 +212,7 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a CronJob starts a Job a minute',
+    name: 'CronJob starts a Job each minute',
     async run(act) {
       await act.make(CronJobs, 'often', cron('Allow', { timeZone: 'Europe/Berlin' }))
       await untilJobs(act, 1)
@@ -221,7 +221,7 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a CronJob forbids a second Job, and another replaces the first',
+    name: 'CronJobs with concurrencyPolicy Forbid and Replace',
     allows: [
       {
         line: /^- CronJob replaces Normal MissingJob /,
@@ -238,14 +238,14 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a CronJob that is suspended does nothing',
+    name: 'suspended CronJob starts no Job',
     async run(act) {
       await act.make(CronJobs, 'never', cron('Allow', { suspend: true }))
       await act.wait(3000)
     },
   },
   {
-    name: 'CronJobs that missed an hour which a clock skips or repeats',
+    name: 'CronJobs at a change of daylight saving time',
     async run(act) {
       // Once a year, where clocks change at two: the hour before comes twice in November, the one after not at all in March.
       const times = { repeated: '30 1 1 11 *', skipped: '30 2 8 3 *', utc: 'TZ-less' }
@@ -265,7 +265,7 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'CronJobs that missed too much, or are too late, say so',
+    name: 'CronJobs report too many missed times and a missed starting deadline',
     async run(act) {
       const missed = { many: {}, late: { startingDeadlineSeconds: 20, schedule: '0 0 1 1 *' } }
       for (const [name, more] of Object.entries(missed)) {
@@ -279,7 +279,7 @@ export const JOBS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a CronJob with a schedule or a time zone that is not one',
+    name: 'CronJobs with an invalid schedule or time zone',
     async run(act) {
       await act.make(CronJobs, 'zoned', cron('Allow', { schedule: 'TZ=UTC 0 0 1 1 *' })).catch((error: unknown) => {
         act.lost.push(String(error))

@@ -61,7 +61,7 @@ const forget = async (act: Act): Promise<void> => {
 }
 
 export const NODES: readonly Scenario[] = [
-  onNode('a node falls silent: its pods are not ready, some leave, and it comes back', async (act) => {
+  onNode('unresponsive node: its pods become not ready, some are evicted, and it returns', async (act) => {
     await runPods(act, {
       stays: {},
       leaves: tolerating('unreachable', 3),
@@ -75,7 +75,7 @@ export const NODES: readonly Scenario[] = [
     await act.gone(Pods, 'leaves')
     await act.wait(6000)
   }),
-  onNode('a node says that it is not ready, and that it is again', async (act) => {
+  onNode('node reports NotReady and then Ready', async (act) => {
     await runPods(act, { stays: {}, leaves: tolerating('not-ready', 2) })
     await ready(act, 'False')
     await tainted(act, 'not-ready:NoSchedule', 'not-ready:NoExecute')
@@ -84,7 +84,7 @@ export const NODES: readonly Scenario[] = [
     await tainted(act)
     await act.wait(6000)
   }),
-  onNode('what a node says of itself, and what is said of it, are taints', async (act) => {
+  onNode('node conditions and spec.unschedulable become taints', async (act) => {
     await act.change(Nodes, nodeOf(act), { spec: { unschedulable: true } })
     await tainted(act, 'unschedulable:NoSchedule')
     const conditions = [
@@ -99,7 +99,7 @@ export const NODES: readonly Scenario[] = [
     await tainted(act, 'memory-pressure:NoSchedule', 'pid-pressure:NoSchedule')
     await act.wait(6000)
   }),
-  onNode('pods of a node that is out of service are deleted by force', async (act) => {
+  onNode('pods of an out-of-service node are force-deleted', async (act) => {
     await runPods(act, { lost: {} })
     act.nodes.lose(nodeOf(act))
     await ready(act, 'False')
@@ -110,7 +110,7 @@ export const NODES: readonly Scenario[] = [
     await act.gone(Pods, 'lost')
   }),
   onNode(
-    'a DaemonSet comes to a new node, leaves it for a taint, and goes with it',
+    'DaemonSet runs on a new node, leaves it because of a taint, and follows its deletion',
     async (act) => {
       await act.make(DaemonSets, 'agent', {
         spec: { selector: { matchLabels: { app: 'web' } }, template: template() },

@@ -58,7 +58,7 @@ const claiming = (claim: object): object => ({
 })
 
 export const REQUESTS: readonly Scenario[] = [
-  requests('certificates that somebody approves are signed, and those that are denied are not', async (act) => {
+  requests('approved CertificateSigningRequests are signed, and denied ones are not', async (act) => {
     await ask(act, { name: 'yes', signerName: CLIENT, usages: ['client auth', 'digital signature'] })
     await ask(act, { name: 'short', signerName: CLIENT, expirationSeconds: 3600 })
     await ask(act, { name: 'no', signerName: CLIENT })
@@ -68,7 +68,7 @@ export const REQUESTS: readonly Scenario[] = [
     await decide(act, 'no', 'Denied')
     for (const name of ['yes', 'short']) await has(act, name, isSigned)
   }),
-  requests('certificates of kubelets are approved by themselves', async (act) => {
+  requests('CertificateSigningRequests of kubelets are approved automatically', async (act) => {
     const usages = ['client auth', 'digital signature', 'key encipherment']
     await ask(act, { name: 'client', signerName: KUBELET, usages, plan: NODE })
     await ask(act, { name: 'no-node', signerName: KUBELET, usages })
@@ -77,7 +77,7 @@ export const REQUESTS: readonly Scenario[] = [
     await ask(act, { name: 'serving', signerName: SERVING, usages: serving, plan: { ...NODE, names } })
     await has(act, 'client', isSigned)
   }),
-  requests('certificates that a signer does not give fail', async (act) => {
+  requests("CertificateSigningRequests that violate the signer's rules fail", async (act) => {
     await ask(act, { name: 'usages', signerName: CLIENT, usages: ['server auth'] })
     await ask(act, {
       name: 'masters',
@@ -91,7 +91,7 @@ export const REQUESTS: readonly Scenario[] = [
     }
   }),
   {
-    name: 'a pod gets a claim of its own for a device, and it goes with the pod',
+    name: 'ResourceClaim from a template is created for a pod and deleted with it',
     async run(act) {
       await act.make(ResourceClaimTemplates, 'tpl', { spec: { metadata: { labels: { a: 'b' } }, spec: device } })
       await act.make(Pods, 'p', template('one', {}, claiming({ resourceClaimTemplateName: 'tpl' })))
@@ -105,7 +105,7 @@ export const REQUESTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a device is given back when nobody uses it any more',
+    name: 'ResourceClaim is deallocated after its last pod',
     async run(act) {
       await act.make(ResourceClaims, 'shared', { spec: device })
       const pod = await act.make(
@@ -131,7 +131,7 @@ export const REQUESTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a range of addresses is used, and goes when nobody uses it any more',
+    name: 'ServiceCIDR is removed after its last address',
     isAlone: true,
     clusterKinds: [ServiceCIDRs],
     async run(act) {
@@ -149,7 +149,7 @@ export const REQUESTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a policy is told what its expressions make of types',
+    name: 'ValidatingAdmissionPolicy gets the warnings of the type checker',
     clusterKinds: [ValidatingAdmissionPolicies],
     async run(act) {
       const rule = { apiGroups: ['apps'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['deployments'] }

@@ -46,15 +46,15 @@ function rollOut(name: string, replicas: number, more: object): Scenario {
 }
 
 export const ROLLOUTS: readonly Scenario[] = [
-  { name: 'a Deployment gets its pods', run: (act) => deploy(act, 3) },
-  rollOut('a roll-out with surge', 3, rolling(2, 0)),
-  rollOut('a roll-out with unavailability', 4, rolling(0, 2)),
-  rollOut('a roll-out by percentages', 5, rolling('40%', '20%')),
-  rollOut('a roll-out that recreates', 3, { strategy: { type: 'Recreate' } }),
-  rollOut('a roll-out with minReadySeconds', 2, { ...rolling(1, 0), minReadySeconds: 2 }),
-  rollOut('a roll-out that keeps one old set', 2, { revisionHistoryLimit: 0 }),
+  { name: 'Deployment creates its pods', run: (act) => deploy(act, 3) },
+  rollOut('rollout with maxSurge', 3, rolling(2, 0)),
+  rollOut('rollout with maxUnavailable', 4, rolling(0, 2)),
+  rollOut('rollout with percentages', 5, rolling('40%', '20%')),
+  rollOut('rollout with strategy Recreate', 3, { strategy: { type: 'Recreate' } }),
+  rollOut('rollout with minReadySeconds', 2, { ...rolling(1, 0), minReadySeconds: 2 }),
+  rollOut('rollout with revisionHistoryLimit 0', 2, { revisionHistoryLimit: 0 }),
   {
-    name: 'a roll-out that gets stuck is said to',
+    name: 'rollout that exceeds progressDeadlineSeconds',
     async run(act) {
       await deploy(act, 2, { ...rolling(1, 0), progressDeadlineSeconds: 4 })
       await act.change(Deployments, 'web', { spec: { template: template('two', { 'stand-in/fate': 'running' }) } })
@@ -64,7 +64,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a paused roll-out waits until it is resumed',
+    name: 'paused rollout waits until it is resumed',
     allows: [
       {
         line: /^[-+] Deployment web Progressing \d/,
@@ -83,7 +83,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a rollback takes the old set again',
+    name: 'rollback reuses the old ReplicaSet',
     async run(act) {
       await deploy(act, 2)
       await act.change(Deployments, 'web', { spec: { template: template('two') } })
@@ -93,7 +93,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'scaling up and down in the middle of a roll-out is proportional',
+    name: 'scaling during a rollout is proportional',
     async run(act) {
       await deploy(act, 6, rolling(2, 1))
       await act.change(Deployments, 'web', { spec: { template: template('two', { 'stand-in/fate': 'running' }) } })
@@ -103,7 +103,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Deployment is scaled up, down and to zero',
+    name: 'Deployment is scaled up, down and to zero',
     async run(act) {
       await deploy(act, 1, { template: template('one', SLOW) })
       for (const replicas of [4, 2, 0]) {
@@ -113,7 +113,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'annotations and labels of a Deployment go to its sets',
+    name: 'annotations and labels of a Deployment are copied to its ReplicaSets',
     async run(act) {
       await act.make(Deployments, 'web', {
         metadata: { annotations: { note: 'one', 'kubernetes.io/change-cause': 'first' }, labels: { team: 'a' } },
@@ -125,7 +125,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Deployment adopts a set that fits',
+    name: 'Deployment adopts a matching ReplicaSet',
     async run(act) {
       await act.make(ReplicaSets, 'old', { metadata: { labels }, spec: spec(2) })
       await act.until(ReplicaSets, 'old', ({ status }) => status.readyReplicas === 2)
@@ -133,7 +133,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Deployment that is deleted in the background takes its pods along',
+    name: 'Deployment deleted in the background deletes its pods',
     async run(act) {
       await deploy(act, 2)
       await act.remove(Deployments, 'web', { propagationPolicy: 'Background' })
@@ -141,7 +141,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Deployment that is deleted in the foreground goes last',
+    name: 'Deployment deleted in the foreground is removed last',
     async run(act) {
       await deploy(act, 2, { template: template('one', { 'stand-in/stop-ms': '900' }) })
       await act.remove(Deployments, 'web', { propagationPolicy: 'Foreground' })
@@ -149,7 +149,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Deployment that is orphaned leaves its sets, and a new one takes them',
+    name: 'Deployment deleted with orphaning leaves its ReplicaSets, and a new one adopts them',
     async run(act) {
       await deploy(act, 2)
       await act.remove(Deployments, 'web', { propagationPolicy: 'Orphan' })
@@ -160,7 +160,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Deployment whose pods are refused says why',
+    name: 'Deployment reports why its pods are rejected',
     allows: [
       {
         line: / FailedCreate /,
@@ -180,7 +180,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a ReplicaSet adopts pods that fit and lets go of those that do not any more',
+    name: 'ReplicaSet adopts matching pods and releases others',
     async run(act) {
       await act.make(Pods, 'loose', { ...template(), metadata: { labels } })
       await act.until(Pods, 'loose', ({ status }) => status.phase === 'Running')
@@ -192,7 +192,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a ReplicaSet replaces pods that fail and pods that are deleted',
+    name: 'ReplicaSet replaces failed and deleted pods',
     async run(act) {
       await act.make(ReplicaSets, 'web', { spec: spec(2) })
       await act.until(ReplicaSets, 'web', ({ status }) => status.readyReplicas === 2)
@@ -203,7 +203,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a ReplicaSet that shrinks lets go of what costs least',
+    name: 'ReplicaSet deletes pods with the lowest deletion cost on scale-down',
     async run(act) {
       await act.make(ReplicaSets, 'web', { spec: spec(4) })
       await act.until(ReplicaSets, 'web', ({ status }) => status.readyReplicas === 4)
@@ -222,7 +222,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a ReplicationController gets its pods, is scaled and goes',
+    name: 'ReplicationController creates pods, is scaled and deleted',
     async run(act) {
       await act.make(ReplicationControllers, 'web', { spec: { ...spec(3), selector: labels } })
       await act.until(ReplicationControllers, 'web', ({ status }) => status?.readyReplicas === 3)

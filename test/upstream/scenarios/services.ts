@@ -46,25 +46,25 @@ function service(
 }
 
 export const SERVICES: readonly Scenario[] = [
-  service('a Service has endpoints', {}),
-  service('a Service without an address has endpoints', { clusterIP: 'None' }),
+  service('Service with endpoints', {}),
+  service('headless Service with endpoints', { clusterIP: 'None' }),
   service(
-    'a Service shows pods that are not ready',
+    'Service with publishNotReadyAddresses',
     { publishNotReadyAddresses: true },
     { pods: { 'stand-in/fate': 'running' } },
   ),
-  service('a Service hides pods that are not ready', {}, { pods: { 'stand-in/fate': 'running' } }),
+  service('Service excludes pods that are not ready', {}, { pods: { 'stand-in/fate': 'running' } }),
   service(
-    'a Service with labels and two ports',
+    'Service with labels and two ports',
     { ports: [http, { name: 'raw', port: 81, targetPort: 9 }] },
     { metadata: { labels: { team: 'a' } } },
   ),
-  service('a Service that prefers the same zone', { trafficDistribution: 'PreferSameZone' }),
-  service('a Service that prefers the same node', { trafficDistribution: 'PreferSameNode' }),
-  service('a Service with hints about zones', {}, { metadata: { annotations: HINTS } }),
-  service('a Service that prefers what is close', { trafficDistribution: 'PreferClose' }),
+  service('Service with trafficDistribution PreferSameZone', { trafficDistribution: 'PreferSameZone' }),
+  service('Service with trafficDistribution PreferSameNode', { trafficDistribution: 'PreferSameNode' }),
+  service('Service with topology hints', {}, { metadata: { annotations: HINTS } }),
+  service('Service with trafficDistribution PreferClose', { trafficDistribution: 'PreferClose' }),
   {
-    name: 'a Service with hints about zones and too few endpoints for them',
+    name: 'Service with topology hints and too few endpoints',
     allows: [{ line: / TopologyAwareHintsDisabled /, isCount: true, why: 'it is told each time slices are looked at' }],
     async run(act) {
       // Seconds are all that times have: that a pod has got ready is a change in another one.
@@ -81,7 +81,7 @@ export const SERVICES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Service with hints about zones loses them with its annotation, and gets others',
+    name: 'Service loses topology hints with its annotation, and gets them from trafficDistribution',
     async run(act) {
       await withPods(act, 3)
       await act.make(Services, 'web', { metadata: { annotations: HINTS }, spec: { selector: labels, ports: [http] } })
@@ -95,7 +95,7 @@ export const SERVICES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Service loses its hints about zones when a zone loses its node',
+    name: 'Service loses topology hints when a zone loses its node',
     isAlone: true,
     allows: [{ line: / TopologyAwareHintsDisabled /, isCount: true, why: 'it is told each time slices are looked at' }],
     async run(act) {
@@ -114,7 +114,7 @@ export const SERVICES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Service of two families has slices of both, and of one when it loses the other',
+    name: 'dual-stack Service has EndpointSlices of both families, and of one after a change',
     async run(act) {
       await withPods(act, 2, { 'stand-in/families': '2' })
       await act.make(Services, 'web', {
@@ -131,7 +131,7 @@ export const SERVICES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Service follows its pods',
+    name: 'Service follows changes of its pods',
     async run(act) {
       await withPods(act, 2, { 'stand-in/stop-ms': '800' })
       await act.make(Services, 'web', { spec: { selector: labels, ports: [http] } })
@@ -143,7 +143,7 @@ export const SERVICES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a Service whose selector goes keeps its endpoints, and one that goes does not',
+    name: 'Service without its selector keeps its endpoints, and a deleted Service does not',
     async run(act) {
       await withPods(act, 1, SLOW)
       for (const name of ['kept', 'gone']) {
@@ -157,7 +157,7 @@ export const SERVICES: readonly Scenario[] = [
     },
   },
   {
-    name: 'endpoints that somebody made are mirrored',
+    name: 'Endpoints of a user are mirrored to EndpointSlices',
     async run(act) {
       await act.make(Services, 'own', { spec: { ports: [{ port: 80 }] } })
       const subset = { addresses: [{ ip: '192.0.2.1', hostname: 'a' }, { ip: '192.0.2.2' }], ports: [{ port: 80 }] }
@@ -170,7 +170,7 @@ export const SERVICES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a budget allows what its pods can bear',
+    name: 'PodDisruptionBudget allows as many disruptions as its pods permit',
     async run(act) {
       await withPods(act, 3)
       await act.make(PodDisruptionBudgets, 'web', { spec: { minAvailable: 2, selector } })
@@ -191,7 +191,7 @@ export const SERVICES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a budget in percent follows the size of what it is about',
+    name: 'PodDisruptionBudget in percent follows the scale of the workload',
     async run(act) {
       await withPods(act, 3)
       await act.make(PodDisruptionBudgets, 'web', { spec: { maxUnavailable: '34%', selector } })
@@ -201,7 +201,7 @@ export const SERVICES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a budget without pods, and one about pods that nobody made',
+    name: 'PodDisruptionBudgets without pods and for pods without a controller',
     allows: [
       {
         line: / UnmanagedPods /,

@@ -60,13 +60,13 @@ const deletedAgain: Allowance = {
 }
 
 export const SETS: readonly Scenario[] = [
-  { name: 'a StatefulSet starts its pods one after the other', run: (act) => makeSet(act, 3) },
+  { name: 'StatefulSet starts its pods one after the other', run: (act) => makeSet(act, 3) },
   {
-    name: 'a StatefulSet starts its pods all at once',
+    name: 'StatefulSet with podManagementPolicy Parallel starts its pods at once',
     run: (act) => makeSet(act, 3, { podManagementPolicy: 'Parallel' }),
   },
   {
-    name: 'a StatefulSet is scaled down from the end and up again',
+    name: 'StatefulSet is scaled down from the highest ordinal and up again',
     async run(act) {
       await makeSet(act, 3)
       for (const replicas of [1, 2]) {
@@ -76,7 +76,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet rolls out from the end',
+    name: 'StatefulSet rolls out from the highest ordinal',
     allows: [deletedAgain],
     async run(act) {
       await makeSet(act, 3)
@@ -85,7 +85,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet rolls out down to its partition',
+    name: 'StatefulSet rolls out down to its partition',
     allows: [deletedAgain],
     async run(act) {
       await makeSet(act, 3, { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 2 } } })
@@ -97,7 +97,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet rolls out when its pods are deleted by hand',
+    name: 'StatefulSet with updateStrategy OnDelete',
     async run(act) {
       await makeSet(act, 2, { updateStrategy: { type: 'OnDelete' } })
       await act.change(StatefulSets, 'set', image('two'))
@@ -107,7 +107,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet is rolled back',
+    name: 'StatefulSet is rolled back',
     allows: [deletedAgain],
     async run(act) {
       await makeSet(act, 2)
@@ -118,7 +118,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet keeps as many revisions as it is told',
+    name: 'StatefulSet with revisionHistoryLimit',
     async run(act) {
       await makeSet(act, 1, { revisionHistoryLimit: 1 })
       for (const name of ['two', 'three', 'four']) {
@@ -129,7 +129,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet begins with another number',
+    name: 'StatefulSet with a start ordinal',
     async run(act) {
       await makeSet(act, 2, { ordinals: { start: 5 } })
       await act.change(StatefulSets, 'set', { spec: { ordinals: { start: 6 } } })
@@ -138,7 +138,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet keeps the claims of pods that are gone',
+    name: 'StatefulSet keeps the claims of deleted pods',
     async run(act) {
       await makeSet(act, 2, claims)
       await act.change(StatefulSets, 'set', { spec: { replicas: 1 } })
@@ -146,7 +146,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet deletes the claims of pods that are scaled away',
+    name: 'StatefulSet deletes the claims of pods removed by scale-down',
     async run(act) {
       await makeSet(act, 2, {
         ...claims,
@@ -158,7 +158,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet that goes takes its claims along',
+    name: 'deleted StatefulSet deletes its claims',
     async run(act) {
       await makeSet(act, 2, {
         ...claims,
@@ -171,7 +171,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet replaces a pod that failed',
+    name: 'StatefulSet replaces a failed pod',
     async run(act) {
       await makeSet(act, 2)
       await act.change(Pods, 'set-1', { status: { phase: 'Failed' } }, 'status')
@@ -180,7 +180,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet adopts its pods after it was orphaned',
+    name: 'StatefulSet adopts its pods after an orphaning deletion',
     async run(act) {
       await makeSet(act, 2)
       await act.remove(StatefulSets, 'set', { propagationPolicy: 'Orphan' })
@@ -189,11 +189,11 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a StatefulSet waits for minReadySeconds',
+    name: 'StatefulSet waits for minReadySeconds',
     run: (act) => makeSet(act, 2, { minReadySeconds: 2 }),
   },
   {
-    name: 'a StatefulSet in parallel may lose several at once',
+    name: 'StatefulSet with maxUnavailable updates several pods at once',
     async run(act) {
       await makeSet(act, 4, {
         podManagementPolicy: 'Parallel',
@@ -203,9 +203,9 @@ export const SETS: readonly Scenario[] = [
       await act.until(StatefulSets, 'set', isRolled)
     },
   },
-  { name: 'a DaemonSet has a pod on each node', run: (act) => makeDaemons(act) },
+  { name: 'DaemonSet runs a pod on each node', run: (act) => makeDaemons(act) },
   {
-    name: 'a DaemonSet rolls out with unavailability',
+    name: 'DaemonSet rolls out with maxUnavailable',
     async run(act) {
       await makeDaemons(act)
       await act.change(DaemonSets, 'agent', { spec: { template: template('two') } })
@@ -213,7 +213,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a DaemonSet rolls out with surge',
+    name: 'DaemonSet rolls out with maxSurge',
     async run(act) {
       const rollingUpdate = { maxSurge: 1, maxUnavailable: 0 }
       await makeDaemons(act, { updateStrategy: { type: 'RollingUpdate', rollingUpdate } })
@@ -222,7 +222,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a DaemonSet rolls out when its pods are deleted by hand',
+    name: 'DaemonSet with updateStrategy OnDelete',
     async run(act) {
       await makeDaemons(act, { updateStrategy: { type: 'OnDelete' } })
       await act.change(DaemonSets, 'agent', { spec: { template: template('two') } })
@@ -234,7 +234,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a DaemonSet runs where its node selector says, and moves with it',
+    name: 'DaemonSet follows changes of its node selector',
     async run(act) {
       await act.make(DaemonSets, 'agent', {
         spec: { selector, template: template('one', {}, { nodeSelector: { 'kubernetes.io/hostname': 'virtual-1' } }) },
@@ -245,7 +245,7 @@ export const SETS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a DaemonSet replaces a pod that failed',
+    name: 'DaemonSet replaces a failed pod',
     async run(act) {
       await makeDaemons(act)
       const [pod] = await act.list(Pods)

@@ -48,7 +48,7 @@ const clusterKinds = [PersistentVolumes]
 
 export const VOLUMES: readonly Scenario[] = [
   {
-    name: 'a claim gets the smallest volume that fits',
+    name: 'claim is bound to the smallest suitable volume',
     clusterKinds,
     async run(act) {
       for (const [name, size] of [
@@ -62,7 +62,7 @@ export const VOLUMES: readonly Scenario[] = [
     },
   },
   {
-    name: 'volumes and claims that name each other',
+    name: 'volumes and claims that refer to each other by name',
     clusterKinds,
     async run(act) {
       const storageClassName = nameOf(act, 'class')
@@ -79,7 +79,7 @@ export const VOLUMES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a volume that is kept after its claim, and one that cannot be deleted',
+    name: 'volume with policy Retain, and one whose deletion fails',
     clusterKinds,
     async run(act) {
       const storageClassName = nameOf(act, 'class')
@@ -96,7 +96,7 @@ export const VOLUMES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a volume that is to be deleted outside',
+    name: 'volume that an external provisioner deletes',
     clusterKinds,
     async run(act) {
       await volume(act, 'v', { persistentVolumeReclaimPolicy: 'Delete', ...csi('h') })
@@ -107,7 +107,7 @@ export const VOLUMES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a volume that is emptied for the next claim',
+    name: 'volume with policy Recycle',
     clusterKinds,
     async run(act) {
       await volume(act, 'v', { persistentVolumeReclaimPolicy: 'Recycle', size: '3Gi' })
@@ -126,7 +126,7 @@ export const VOLUMES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a claim that loses its volume',
+    name: 'claim that loses its volume',
     clusterKinds,
     async run(act) {
       await volume(act, 'v')
@@ -138,7 +138,7 @@ export const VOLUMES: readonly Scenario[] = [
     },
   },
   {
-    name: 'claims whose volumes others make, or nobody',
+    name: 'claims for an external provisioner, and without any',
     allows: [
       {
         line: / ExternalProvisioning /,
@@ -162,7 +162,7 @@ export const VOLUMES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a claim of an ephemeral volume, and one that has its name',
+    name: 'claim of an ephemeral volume, and a foreign claim of that name',
     async run(act) {
       const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: '' }
       const volumeClaimTemplate = { metadata: { labels: { a: 'b' } }, spec }
@@ -174,7 +174,7 @@ export const VOLUMES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a claim in use stays until its pod has gone',
+    name: 'claim in use stays until its pod is deleted',
     clusterKinds,
     async run(act) {
       await volume(act, 'v')
@@ -191,7 +191,7 @@ export const VOLUMES: readonly Scenario[] = [
     },
   },
   {
-    name: 'claims that grow',
+    name: 'claims that are expanded',
     clusterKinds,
     async run(act) {
       const storageClassName = nameOf(act, 'class')
@@ -208,7 +208,7 @@ export const VOLUMES: readonly Scenario[] = [
     },
   },
   {
-    name: 'a volume comes to the node of its pod, and to the next',
+    name: 'volume is attached to the node of its pod, and then to another node',
     clusterKinds,
     isAlone: true,
     async run(act) {
