@@ -10,7 +10,7 @@ const NAMES = [
   '[sig-node] [DRA] CRUD Tests resource.k8s.io/v1 DeviceClass [Conformance]',
 ]
 
-describe('the catalog', () => {
+describe('catalog of conformance tests', () => {
   it('finds the group of a test by the longest prefix of its name without tags', () => {
     const found = NAMES.map((name) => [entryOf(name)?.group, entryOf(name)?.needs])
     assert.deepEqual(found, [
@@ -58,7 +58,7 @@ const ORIGIN = { version: 'v1', reference: '4 of 4 pass, at commit def' }
 
 const last = (result: Result, commit = 'abc1234', date = '2026-01-02'): LastResult => ({ result, commit, date })
 
-describe('a report', () => {
+describe('report of conformance tests', () => {
   it('lists the tests that ran and their results', () => {
     assert.deepEqual(
       testRuns(REPORT).map(({ name, result, message }) => [name, result, message]),
@@ -89,7 +89,7 @@ describe('a report', () => {
     assert.match(after, /^\| def5678 \| 2026-01-01 \| 1 \|\n\| abc1234 \| 2026-01-02 \| 1 \|$/m)
   })
 
-  it('reads lines without a commit, and counts them', () => {
+  it('accepts lines without a commit, and counts them', () => {
     const results = readPage(`- ✔ ${plainName(NAMES[0]!)}`)
     assert.deepEqual(results, new Map([[plainName(NAMES[0]!), last('passed', '', '')]]))
     assert.match(writePage(ORIGIN, NAMES, results), /^\| not recorded \| {2}\| 1 \|$/m)
@@ -100,7 +100,7 @@ describe('a report', () => {
     assert.match(page, /^- 2 tests run on two simulated nodes.*\n- 1 tests run on one machine.*\n- 0 tests run on two/m)
   })
 
-  it('counts tests that passed at the second or third try as passed, and names them', () => {
+  it('counts tests that passed at the second or third attempt as passed, and names them', () => {
     const page = writePage(ORIGIN, NAMES, new Map([[plainName(NAMES[2]!), last('flaky')]]))
     assert.match(page, /\*\*1 of 3 pass\*\*/)
     assert.match(page, /^- ≈ node: \[DRA\] CRUD Tests/m)

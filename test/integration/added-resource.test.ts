@@ -127,11 +127,11 @@ const widget = (name: string, spec: object = {}, version = 'v1'): object => ({
   spec,
 })
 
-describe('a resource added while the server runs', () => {
+describe('an API resource added while the server runs', () => {
   before(add)
   after(remove)
 
-  it('is created with defaults, field owners and validation', async () => {
+  it('has defaults, managedFields and validation on creation', async () => {
     const made = await must('POST', `${BASE}?fieldManager=maker`, widget('a', { colour: 'red' }))
     assert.deepEqual(made.spec, { size: 1, colour: 'red' })
     assert.equal(made.metadata.generation, 1)
@@ -149,7 +149,7 @@ describe('a resource added while the server runs', () => {
     assert.equal(wrong.status, 400, wrong.text)
   })
 
-  it('is read, listed, selected and printed as a table', async () => {
+  it('can be read, listed, selected and printed as a table', async () => {
     await must('POST', BASE, widget('blue', { colour: 'blue', size: 3 }))
     assert.equal((await must('GET', `${BASE}/blue`)).spec.size, 3)
     const list = await must('GET', `${BASE}?fieldSelector=spec.colour%3Dblue`)
@@ -160,13 +160,13 @@ describe('a resource added while the server runs', () => {
     assert.equal(protobuf.status, 406)
   })
 
-  it('is read and written in each of its versions', async () => {
+  it('can be read and written in each of its versions', async () => {
     await must('POST', OLD, widget('old', { shape: 'round' }, 'v1beta1'))
     assert.deepEqual((await must('GET', `${BASE}/old`)).spec, { size: 1, colour: 'round' })
     assert.deepEqual((await must('GET', `${OLD}/old`)).spec, { size: 1, shape: 'round' })
   })
 
-  it('is updated, patched and applied, with a separate status', async () => {
+  it('can be updated, patched and applied, with a separate status', async () => {
     const made = await must('POST', BASE, widget('changing', { colour: 'red' }))
     const next = { ...made, spec: { ...made.spec, size: 2 } }
     assert.equal((await must('PUT', `${BASE}/changing`, next)).metadata.generation, 2)
@@ -181,7 +181,7 @@ describe('a resource added while the server runs', () => {
     assert.equal((await must('PATCH', `${BASE}/applied?fieldManager=m`, widget('applied'), APPLY)).spec.size, 1)
   })
 
-  it('is deleted alone and as a collection', async () => {
+  it('can be deleted alone and as a collection', async () => {
     await must('POST', BASE, widget('gone'))
     await must('DELETE', `${BASE}/gone`)
     assert.equal((await ask('GET', `${BASE}/gone`)).status, 404)
@@ -221,8 +221,8 @@ describe('a resource added while the server runs', () => {
   })
 })
 
-describe('a resource removed while the server runs', () => {
-  it('disappears everywhere at once, and its watches end', async () => {
+describe('an API resource removed while the server runs', () => {
+  it('disappears from all paths at once, and its watches end', async () => {
     await add()
     await must('POST', BASE, widget('left'))
     const watching = await watch(`${BASE}?watch=true&resourceVersion=0`)
@@ -242,7 +242,7 @@ describe('a resource removed while the server runs', () => {
     assert.equal(remove(), false)
   })
 
-  it('returns with its stored objects when it is added again', async () => {
+  it('has its stored objects when it is added again', async () => {
     await add()
     assert.equal((await must('GET', `${BASE}/left`)).spec.size, 1)
     remove()

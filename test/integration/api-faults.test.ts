@@ -12,8 +12,8 @@ const namespace = 'default'
 const map = (name: string): Draft<ConfigMap> => ({ metadata: { namespace, name }, data: {} })
 const idle = { clock: 'virtual', nodes: 0, controllers: [], scheduler: false } as const
 
-describe('API fault', () => {
-  it('refuses the given number of matching requests, with the given error', async () => {
+describe('API fault of the test library', () => {
+  it('fails the given number of matching requests with the given error', async () => {
     await using cluster = await startCluster(idle)
     const { client } = cluster
     const jane = cluster.clientAs({ name: 'jane', groups: ['system:masters'] })
@@ -54,7 +54,7 @@ describe('API fault', () => {
     assert.deepEqual((await client.update(ConfigMaps, { ...made, data: { a: '1' } })).data, { a: '1' })
   })
 
-  it("delays requests by the cluster's clock", async () => {
+  it('delays requests by the clock of the cluster', async () => {
     await using cluster = await startCluster(idle)
     const begunMs = cluster.clock.now().getTime()
     cluster.inject({ type: 'api-delay', verb: ['create'], delayMs: 20_000, times: 1 })
@@ -64,7 +64,7 @@ describe('API fault', () => {
     assert.equal(new Date(metadata.creationTimestamp ?? '').getTime() - begunMs, 20_000)
   })
 
-  it('loses the response of an executed request', async () => {
+  it('drops the response of an executed request', async () => {
     await using cluster = await startCluster(idle)
     const { client } = cluster
     cluster.inject({ type: 'api-lost-answer', verb: 'create', times: 1 })
@@ -72,7 +72,7 @@ describe('API fault', () => {
     assert.equal((await client.get(ConfigMaps, { namespace, name: 'a' })).metadata.name, 'a')
   })
 
-  it('cuts running watches, and new ones reconnect', async () => {
+  it('ends watches, and new ones reconnect', async () => {
     await using cluster = await startCluster(idle)
     const { client } = cluster
     const seen: string[] = []
@@ -104,7 +104,7 @@ describe('API fault', () => {
     assert.equal((await cluster.client.get(Pods, { namespace, name: 'web' })).status.phase, 'Running')
   })
 
-  it('does not keep a Deployment from converging', async () => {
+  it('does not prevent a Deployment from becoming stable', async () => {
     await using cluster = await startCluster({ clock: 'virtual', nodes: 2 })
     const manager = 'system:serviceaccount:kube-system:'
     cluster.inject({ type: 'api-conflict', times: 20 })

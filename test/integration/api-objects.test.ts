@@ -27,8 +27,8 @@ const pod = (name: string): object => ({
 })
 const get = async (path: string): Promise<Obj> => (await plane.request('GET', path)).json() as unknown as Obj
 
-describe('pods', () => {
-  it('are bound once, with labels of the binding and the condition PodScheduled', async () => {
+describe('bindings and evictions of pods', () => {
+  it('set the node once, with labels of the binding and the condition PodScheduled', async () => {
     await plane.request('POST', PODS, pod('bound'))
     const binding = { metadata: { name: 'bound', labels: { zone: 'z' } }, target: { kind: 'Node', name: 'n1' } }
     const answer = await plane.request('POST', `${PODS}/bound/binding`, binding)
@@ -47,7 +47,7 @@ describe('pods', () => {
     )
   })
 
-  it('are evicted while their budget allows it', async () => {
+  it('succeed while the PodDisruptionBudget allows an eviction', async () => {
     const budgets = '/apis/policy/v1/namespaces/a/poddisruptionbudgets'
     await plane.request('POST', budgets, {
       metadata: { name: 'b' },
@@ -91,8 +91,8 @@ describe('pods', () => {
   })
 })
 
-describe('scale', () => {
-  it('shows and sets the replicas of a workload, and refuses a negative number', async () => {
+describe('scale subresource', () => {
+  it('shows and sets the replicas of a workload, and rejects a negative number', async () => {
     const path = '/apis/apps/v1/namespaces/a/deployments'
     const template = { metadata: { labels: { app: 'w' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
     await plane.request('POST', path, {
@@ -111,8 +111,8 @@ describe('scale', () => {
   })
 })
 
-describe('namespaces', () => {
-  it('stay, terminating, until their own finalizer goes through finalize', async () => {
+describe('a terminating namespace', () => {
+  it('stays until its finalizers are removed through the finalize subresource', async () => {
     await plane.request('POST', '/api/v1/namespaces', { metadata: { name: 'going' } })
     const marked = (await plane.request('DELETE', '/api/v1/namespaces/going')).json() as unknown as Obj
     assert.equal(marked.status['phase'], 'Terminating')
@@ -124,7 +124,7 @@ describe('namespaces', () => {
 })
 
 describe('discovery and OpenAPI', () => {
-  it('lists its groups, aggregated and one by one', async () => {
+  it('list API groups, aggregated and one by one', async () => {
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
     const answer = await plane.request('GET', '/apis', undefined, { accept })
     assert.equal(answer.headers.get('content-type'), accept)
@@ -138,7 +138,7 @@ describe('discovery and OpenAPI', () => {
     assert.ok(resources.some(({ name }) => name === 'deployments/scale'))
   })
 
-  it('describes every kind in OpenAPI v3 and v2, with the extensions that kubectl reads', async () => {
+  it('describe every kind in v3 and v2, with the extensions that kubectl reads', async () => {
     const { paths } = (await plane.request('GET', '/openapi/v3')).json() as {
       paths: Record<string, { serverRelativeURL: string }>
     }

@@ -220,7 +220,7 @@ describe('kube-apiserver', () => {
     assert.equal((await call(nobody, url, { headers: { authorization: 'Bearer guess' } })).status, 401)
   })
 
-  it('allows only authorized users to impersonate', async () => {
+  it('allows impersonation only to authorized users', async () => {
     const url = `${server.url}${MAPS}`
     const asJane = await call(admin, url, { headers: { 'impersonate-user': 'jane' } })
     assert.match(asJane.text, /User \\"jane\\" cannot list resource/)
@@ -231,7 +231,7 @@ describe('kube-apiserver', () => {
     assert.match(asAdmin.text, /cannot impersonate/)
   })
 
-  it('issues ServiceAccount tokens that it accepts, and publishes the keys to verify them', async () => {
+  it('issues service account tokens that it accepts, and publishes the keys to verify them', async () => {
     const accounts = `${server.url}/api/v1/namespaces/default/serviceaccounts`
     await call(admin, accounts, { method: 'POST', body: { metadata: { name: 'robot' } } })
     const issued = await call(admin, `${accounts}/robot/token`, { method: 'POST', body: { spec: {} } })
@@ -259,7 +259,7 @@ describe('kube-apiserver', () => {
     assert.equal((await call(admin, `${server.url}/apis/apps/v1/controllerrevisions`)).status, 404)
   })
 
-  it('answers allowed CORS origins, and adds fixed headers to every response', async () => {
+  it('allows configured CORS origins, and adds fixed headers to every response', async () => {
     const asked = { method: 'OPTIONS', headers: { origin: 'http://localhost:8080' } }
     const got = await call(nobody, server.url + MAPS, asked)
     assert.equal(got.status, 204)
@@ -306,7 +306,7 @@ describe('kube-apiserver', () => {
     assert.match(slis, /^kubernetes_healthcheck\{name="etcd-readiness",type="readyz"\} 1$/m)
   })
 
-  it('serves its version and its flags', async () => {
+  it('serves pages with its version and its flags', async () => {
     assert.match((await call(admin, `${server.url}/statusz`)).text, /^\nkube-apiserver statusz\n/)
     const headers = { accept: 'application/json;as=Flagz;v=v1beta1;g=config.k8s.io' }
     const { flags } = JSON.parse((await call(admin, `${server.url}/flagz`, { headers })).text) as {
@@ -490,8 +490,8 @@ describe('kube-apiserver with external authentication', () => {
   })
 })
 
-describe('the feature gates', () => {
-  it('that the sources read are declared', () => {
+describe('feature gates of kube-apiserver', () => {
+  it('are declared if the sources read them', () => {
     const root = join(import.meta.dirname, '..', '..', 'src')
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
       (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
@@ -509,7 +509,7 @@ describe('the feature gates', () => {
   })
 })
 
-describe('kube-apiserver when it stops', () => {
+describe('kube-apiserver on SIGTERM', () => {
   it('ends watches cleanly, finishes requests, closes its store, and exits with 0', async () => {
     const dir = makeDir()
     const args = ENVTEST.filter((flag) => !flag.startsWith('--datastore'))

@@ -132,7 +132,7 @@ const OWN: ReadonlySet<string> = new Set(['/statusz', '/flagz'])
 
 const statusAndText = ({ status, text }: Answer): unknown => [status, lines(text)]
 
-describe('one server, started in three ways', () => {
+describe('API server started in three ways', () => {
   for (const path of [
     '/',
     '/api',
@@ -149,7 +149,7 @@ describe('one server, started in three ways', () => {
     '/flagz',
     '/nothing',
   ]) {
-    it(`answers ${path} equally`, () => same(path, OWN.has(path) ? ({ status }) => status : statusAndText))
+    it(`gives the same response to ${path}`, () => same(path, OWN.has(path) ? ({ status }) => status : statusAndText))
   }
 
   it('has the same metric families', () =>
@@ -158,7 +158,7 @@ describe('one server, started in three ways', () => {
       return (text.match(/^# TYPE \S+ \S+$/gm) ?? []).sort()
     }))
 
-  it('serves the keys of its tokens', async () => {
+  it('serves the public keys of its tokens', async () => {
     await same('/openid/v1/jwks', ({ status, headers, text }) => {
       const { keys } = JSON.parse(text) as { keys: readonly { use: string }[] }
       return [status, headers['content-type'], keys.map(({ use }) => use)]
@@ -177,7 +177,7 @@ describe('one server, started in three ways', () => {
       return [status, metadata.labels, spec['leaseDurationSeconds']]
     }))
 
-  it('limits requests in flight, and names the flow of each', async () => {
+  it('limits requests in flight, and names the FlowSchema of each', async () => {
     await same('/api/v1/namespaces', ({ status, headers }) => {
       const names = Object.keys(headers).filter((name) => name.startsWith('x-kubernetes-pf-'))
       return [status, names.sort(), typeof headers['audit-id']]
@@ -203,5 +203,5 @@ describe('one server, started in three ways', () => {
     }
   })
 
-  it('refuses invalid parameters equally', () => same('/api/v1/pods?limit=x', statusAndText))
+  it('rejects invalid parameters with the same errors', () => same('/api/v1/pods?limit=x', statusAndText))
 })

@@ -111,7 +111,7 @@ function assetsOf(...flags: string[]): string {
 }
 
 describe('hyperkube assets', () => {
-  it("runs envtest's control plane without controllers", async () => {
+  it('runs the control plane of envtest without controllers', async () => {
     const assets = assetsOf()
     assert.equal(assets, join(dir, 'hyperkube', 'assets'))
     const hasKubectl = spawnSync('which', ['kubectl']).status === 0
@@ -124,7 +124,7 @@ describe('hyperkube assets', () => {
     assert.deepEqual(await end(), [0, 0])
   })
 
-  it('also runs controllers: pods run, namespaces are deleted', async () => {
+  it('runs controllers on request, so that pods run and namespaces are deleted', async () => {
     const { client, end } = await startPlane(assetsOf('--with-controllers'))
     const [namespace, labels] = ['ours', { app: 'web' }]
     await client.create(Namespaces, { metadata: { name: namespace } })

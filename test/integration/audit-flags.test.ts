@@ -22,7 +22,7 @@ import { createServerMeters, type ServerMeters } from '#model/metrics/families.t
 const set = defineFlags(APISERVER_FLAGS)
 const flagsOf = (args: readonly string[]): Settings => parseFlags(set, args).values as unknown as Settings
 
-describe('audit flags', () => {
+describe('audit flags of kube-apiserver', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-audit-flags-'))
   after(() => rmSync(dir, { recursive: true, force: true }))
 
@@ -81,7 +81,7 @@ describe('audit flags', () => {
     await trail?.answered({ status: 201, contentType: 'text/plain', body: '' })
   }
 
-  it('disable auditing without a policy or a backend', async () => {
+  it('write no events without a policy or a backend', async () => {
     const opened = await open('--audit-log-path=-')
     assert.equal(opened.audit, undefined)
     assert.deepEqual(opened.lines, ['No audit policy file provided, no events will be recorded for log backend'])
@@ -100,7 +100,7 @@ describe('audit flags', () => {
     })
   })
 
-  it('write to standard output, in both formats', async () => {
+  it('write events to standard output in both formats', async () => {
     const json = await open('--audit-policy-file=all.yaml --audit-log-path=-')
     await request(json)
     assert.deepEqual(json.out().match(/"stage":"\w+"/g), ['"stage":"RequestReceived"', '"stage":"ResponseComplete"'])
@@ -110,7 +110,7 @@ describe('audit flags', () => {
   })
 
   for (const mode of ['batch', 'blocking', 'blocking-strict']) {
-    it(`write to a file in mode ${mode}`, async () => {
+    it(`write events to a file in mode ${mode}`, async () => {
       const opened = await open(`--audit-policy-file=all.yaml --audit-log-path=${mode}.log --audit-log-mode=${mode}`)
       await request(opened)
       if (mode === 'batch') await opened.audit?.close()
@@ -119,7 +119,7 @@ describe('audit flags', () => {
     })
   }
 
-  it('log lost events and keep serving when the disk is full', async () => {
+  it('report lost events when the disk is full, and requests continue', async () => {
     const opened = await open(
       '--audit-policy-file=all.yaml --audit-log-path=../../../../../../dev/full --audit-log-maxsize=0',
     )
@@ -134,7 +134,7 @@ describe('audit flags', () => {
     await opened.audit?.close()
   })
 
-  it('refuse requests in strict mode when the disk is full', async () => {
+  it('fail requests in mode blocking-strict when the disk is full', async () => {
     const opened = await open(
       '--audit-policy-file=all.yaml --audit-log-path=../../../../../../dev/full --audit-log-maxsize=0 --audit-log-mode=blocking-strict',
     )

@@ -60,7 +60,7 @@ const pod = (name: string, securityContext?: object): object => ({
 const MAPS = '/api/v1/namespaces/default/configmaps'
 const TOKENS = 'sesame,ali,1,"system:masters"\nopen,jane,2,"dev"\n'
 
-describe('the audit log', () => {
+describe('audit log of kube-apiserver', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-audit-'))
   const file = join(dir, 'audit.log')
   const client = createHttpClient({ clock: realClock, tls: { insecure: true } })
@@ -105,7 +105,7 @@ describe('the audit log', () => {
     return eventsIn(file).filter(({ auditID }) => auditID === name)
   }
 
-  it('contains every write before its response', async () => {
+  it('contains every write before the client gets the response', async () => {
     const body = { metadata: { name: 'one', labels: { b: '2', a: '1' } }, data: { k: 'é<&>' } }
     const [received, complete, ...rest] = await eventsOf('create', MAPS, { method: 'POST', body })
     assert.deepEqual([received?.['stage'], complete?.['stage'], rest], ['RequestReceived', 'ResponseComplete', []])
@@ -204,7 +204,7 @@ describe('the audit log', () => {
     }
   })
 
-  it('contains annotations of admission', async () => {
+  it('contains annotations of admission plugins', async () => {
     const labels = { 'pod-security.kubernetes.io/audit': 'baseline' }
     await ask(client, `${url}/api/v1/namespaces`, {
       token: 'sesame',
@@ -356,7 +356,7 @@ describe('kube-apiserver with the files of RKE and local-up-cluster', () => {
   const status = async (path: string, asked: Asked = {}): Promise<number> =>
     (await ask(client, url + path, asked)).status
 
-  it('writes its log, rotated and for its owner only', async () => {
+  it('writes its audit log, rotated and readable by its owner only', async () => {
     await ask(client, `${url}${MAPS}`, { token: 'sesame', headers: { 'audit-id': 'logged' } })
     const stages = eventsIn(join(dir, 'log/audit-log.json')).filter(({ auditID }) => auditID === 'logged')
     assert.deepEqual(
@@ -366,11 +366,11 @@ describe('kube-apiserver with the files of RKE and local-up-cluster', () => {
     assert.match((await ask(client, `${url}/metrics`, { token: 'sesame' })).text, /apiserver_audit_event_total [1-9]/)
   })
 
-  it('allows anonymous requests only to the paths of the file', async () => {
+  it('allows anonymous requests only to the paths in the configuration', async () => {
     assert.deepEqual([await status('/livez'), await status('/version'), await status(MAPS)], [200, 401, 401])
   })
 
-  it('enforces the default standard of the file', async () => {
+  it('enforces the default pod security level in the configuration', async () => {
     const create = (namespace: string): Promise<number> =>
       status(`/api/v1/namespaces/${namespace}/pods`, {
         token: 'sesame',
@@ -380,7 +380,7 @@ describe('kube-apiserver with the files of RKE and local-up-cluster', () => {
     assert.deepEqual([await create('default'), await create('kube-system')], [403, 201])
   })
 
-  it('limits events as the file says', async () => {
+  it('limits events as in the configuration', async () => {
     const event = (name: string): Promise<number> =>
       status('/api/v1/namespaces/default/events', {
         token: 'sesame',

@@ -98,7 +98,7 @@ function assertNothingLeft({ data, kubeconfig }: ReturnType<typeof place>): void
   if (existsSync(kubeconfig)) assert.doesNotMatch(readFileSync(kubeconfig, 'utf8'), /name: hyperkube/)
 }
 
-describe('the cluster lock', () => {
+describe('lock of a local cluster', () => {
   it('is found by status, down and reset in a checkout with another name', async (t) => {
     const at = place('one')
     const first = await startUp(t, at.up)
@@ -119,7 +119,7 @@ describe('the cluster lock', () => {
     assertNothingLeft(at)
   })
 
-  it('is found by them for a cluster of npm start', async (t) => {
+  it('is found by status, down and reset if npm start created the cluster', async (t) => {
     const at = place('npm')
     const started = start(process.execPath, [WITH_SETUP, 'start', ...at.up], t)
     await started.printed(/Ready in/)
@@ -129,7 +129,7 @@ describe('the cluster lock', () => {
     assert.equal(stateOf(at.flag), 'stopped')
   })
 
-  it('covers a cluster whose objects are in no file', async (t) => {
+  it('exists for a cluster without any files', async (t) => {
     const at = place('no-file')
     const started = await startUp(t, ['--datastore=memory', ...at.up])
     assert.equal(existsSync(join(at.data, 'store.db')), false)
@@ -140,7 +140,7 @@ describe('the cluster lock', () => {
     assertNothingLeft(at)
   })
 
-  it('does not end another process that reused the pid of a killed cluster', async (t) => {
+  it('does not lead to a kill of another process that reused the pid of a killed cluster', async (t) => {
     const at = place('recycled')
     await kill(await startUp(t, at.up))
     const file = join(at.data, 'cluster.json')

@@ -41,7 +41,7 @@ describe('kube-controller-manager', () => {
 
   after(() => programs[Symbol.asyncDispose]())
 
-  it('leads with a Lease, an event and metrics, and another instance takes over when it is killed', async () => {
+  it('becomes leader with a Lease, an event and metrics, and another instance takes over when it is killed', async () => {
     const { get, page, plane, holder } = programs
     const first = await start()
     const leader = await until('a leader', holder)
@@ -80,7 +80,7 @@ describe('kube-controller-manager', () => {
     assert.doesNotMatch(second.log(), /forbidden/)
   })
 
-  it('exits without work when it resumes and another instance leads', async () => {
+  it('exits without any writes when it resumes and another instance is leader', async () => {
     const { get, holder } = programs
     const first = await start()
     await until('its lead', () => /Successfully acquired lease/.test(first.log()) || undefined)
@@ -105,7 +105,7 @@ describe('kube-controller-manager', () => {
     await once(second.child, 'exit')
   })
 
-  it('serves health to all users, and the rest to authorized users', async () => {
+  it('serves health pages to all users, and other pages to authorized users', async () => {
     const { page, plane } = programs
     const { port } = await start('--leader-elect=false', '--controllers=namespace,-replicaset')
     await until(

@@ -53,14 +53,14 @@ function assertCheap(measured: readonly Measured[]): void {
   for (const one of measured) assert.ok(!isOffence(one), lineOf(one))
 }
 
-describe('no request holds the event loop for more than 100 ms or needs more than 64 MB', () => {
+describe('a single request blocks the event loop for at most 100 ms and needs at most 64 MB', () => {
   for (const requests of specialSeries()) {
     it(requests[0]?.about ?? '', async () => assertCheap(await measureSeries(server, requests)))
   }
 
   for (const [at, subject] of all.entries()) {
     const { kind } = subject.cases
-    it(`${kind.group} ${kind.version} ${kind.kind}`, async () => {
+    it(`for kind ${kind.group} ${kind.version} ${kind.kind}`, async () => {
       for (let n = 0; n < DELIVERIES_EACH; n++) {
         const number = at * DELIVERIES_EACH + n
         const delivery = DELIVERIES[number % DELIVERIES.length] ?? 'create'
@@ -70,7 +70,7 @@ describe('no request holds the event loop for more than 100 ms or needs more tha
   }
 })
 
-describe('the cost of a request grows at most as n log n', () => {
+describe('cost of a request grows at most as n log n', () => {
   const workOf = async (subject: Subject, number: number, bytes: number): Promise<number> => {
     const measured: Measured[] = []
     for (const request of series(subject, number, 'create', bytes)) measured.push(await server.measure(request))
@@ -85,7 +85,7 @@ describe('the cost of a request grows at most as n log n', () => {
 
   for (const [number, subject] of all.entries()) {
     const { kind } = subject.cases
-    it(`${kind.group} ${kind.version} ${kind.kind}`, async () => {
+    it(`for kind ${kind.group} ${kind.version} ${kind.kind}`, async () => {
       let ratio = await ratioOf(subject, number)
       for (let again = 0; again < 3 && ratio > MAX_RATIO; again++)
         ratio = Math.min(ratio, await ratioOf(subject, number))

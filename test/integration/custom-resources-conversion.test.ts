@@ -137,7 +137,7 @@ describe('a conversion webhook', () => {
     watching.destroy()
   })
 
-  it('may change only labels and annotations of the metadata', async () => {
+  it('may change only labels and annotations in metadata', async () => {
     answering = (review) =>
       respond(review, ([one]) => {
         one.metadata = { ...one.metadata, labels: { by: 'hook' }, finalizers: ['a/b'], generation: 77 }
@@ -164,7 +164,7 @@ describe('a conversion webhook', () => {
   })
 })
 
-describe('a failing conversion webhook', () => {
+describe('a conversion webhook with a failure', () => {
   const prefix = '500 conversion webhook for ex.io/v1, Kind=Conv '
   const faults: readonly (readonly [what: string, answer: (review: Json) => unknown, message: string | RegExp])[] = [
     [
@@ -231,7 +231,7 @@ describe('a failing conversion webhook', () => {
     answering = (review) => respond(review)
   })
 
-  it('that fails or is unreachable appears in the error and in metrics', async () => {
+  it('causes an error and increments a metric if it fails or is unreachable', async () => {
     let answered = 0
     hook.on('/fails', (_, response) => void (answered++, response.writeHead(500).end('boom text')))
     const where = (url: string): Promise<Json> =>
@@ -262,7 +262,7 @@ describe('a failing conversion webhook', () => {
   })
 
   for (const [what, answer, message] of faults) {
-    it(`that ${what} appears in the error`, async () => {
+    it(`causes an error if it ${what}`, async () => {
       answering = answer
       const refusal = await custom.refused('GET', `${V2}/bad`)
       if (typeof message === 'string') assert.equal(refusal, message)
@@ -292,7 +292,7 @@ describe('a failing conversion webhook', () => {
     ['mutating', 'Internal error occurred: Internal error occurred: '],
     ['validating', 'Internal error occurred: '],
   ] as const) {
-    it(`fails requests with ${kind} webhooks of the other version`, async () => {
+    it(`fails requests with ${kind} webhooks for the other version`, async () => {
       const path = `/apis/admissionregistration.k8s.io/v1/${kind}webhookconfigurations`
       const webhook = {
         name: 'other.ex.io',

@@ -48,7 +48,7 @@ describe('a CustomResourceDefinition', () => {
     assert.deepEqual(await custom.must('GET', `${BASE('lifes')}/a`), written)
   })
 
-  it('waits for names in use, and gets them when they are free', async () => {
+  it('waits for names that another definition has, and gets them when they are free', async () => {
     await custom.define(definition('First', { names: { shortNames: ['ff'] } }))
     const body = definition('Second', { names: { kind: 'First', listKind: 'FirstList', singular: 'first' } })
     await custom.must('POST', DEFINITIONS, body)
@@ -82,7 +82,7 @@ describe('a CustomResourceDefinition', () => {
     )
   })
 
-  it('has an APIService, which is repaired and deleted with it', async () => {
+  it('has an APIService, which is recreated if needed and deleted with it', async () => {
     const path = '/apis/apiregistration.k8s.io/v1/apiservices/v1.heal.io'
     await custom.define(definition('Heal', { group: 'heal.io' }))
     const made = await custom.must('GET', path)
@@ -105,7 +105,7 @@ describe('a CustomResourceDefinition', () => {
     )
   })
 
-  it('enforces a changed schema at once and ends watches; changed labels do not', async () => {
+  it('enforces a changed schema at once and ends watches; changed labels end no watch', async () => {
     const string = specSchema({ a: { type: 'string' } })
     await custom.define(definition('Changing', { versions: [{ name: 'v1', schema: string }] }))
     await custom.must('POST', BASE('changings'), object('Changing', 'x', { spec: { a: 'text' } }))
@@ -129,7 +129,7 @@ describe('a CustomResourceDefinition', () => {
     assert.deepEqual(rest, [])
   })
 
-  it('deletes its objects, which watchers see, and refuses new ones meanwhile', async () => {
+  it('is deleted after its objects, which watchers receive, and refuses new ones meanwhile', async () => {
     await custom.define(definition('Del'))
     const held = object('Del', 'held')
     held.metadata.finalizers = ['ex.io/wait']

@@ -69,7 +69,7 @@ const apply = (name: string, spec: object, manager = 'one', more: object = {}): 
 
 describe('null in an applied custom resource', () => {
   for (const field of ['nullable', 'whole']) {
-    it(`is kept in a nullable field: ${field}`, async () => {
+    it(`is kept if the field is nullable: ${field}`, async () => {
       await custom.must(...apply(field, { [field]: { a: '1', b: '2' } }))
       const { spec } = await custom.must(...apply(field, { [field]: null }))
       assert.deepEqual(spec, { [field]: null })
@@ -77,7 +77,7 @@ describe('null in an applied custom resource', () => {
   }
 
   for (const field of ['plain', 'needy']) {
-    it(`is refused in a field that is not nullable: ${field}`, async () => {
+    it(`is rejected if the field is not nullable: ${field}`, async () => {
       await custom.must(...apply(field, { [field]: { a: '1', b: '2' } }))
       assert.equal(
         await custom.refused(...apply(field, { [field]: null })),
@@ -92,7 +92,7 @@ describe('null in an applied custom resource', () => {
   })
 })
 
-describe('apply of a custom resource', () => {
+describe('server-side apply of a custom resource', () => {
   it('reports fields that cannot be merged, and invalid objects', async () => {
     const prefix = '500 failed to create typed patch object (/c; ex.io/v1, Kind=Sub): '
     assert.equal(
@@ -115,17 +115,17 @@ describe('apply of a custom resource', () => {
   })
 })
 
-describe('the scale of a custom resource', () => {
+describe('scale subresource of a custom resource', () => {
   const path = `${SUBS}/s`
   before(() => custom.must(...apply('s', { replicas: 2 }, 'cap')))
 
-  it('contains the selector if there is one', async () => {
+  it('contains the selector if the definition has one', async () => {
     assert.deepEqual((await custom.must('GET', `${path}/scale`)).status, { replicas: 0 })
     await custom.must('PATCH', `${path}/status`, { status: { selector: 'a in (' } }, MERGE)
     assert.equal((await custom.must('GET', `${path}/scale`)).status.selector, 'a in (')
   })
 
-  it('refuses a Scale of another object', async () => {
+  it('rejects a Scale with another name', async () => {
     const scale = await custom.must('GET', `${path}/scale`)
     assert.equal(
       await custom.refused('PUT', `${path}/scale`, { ...scale, metadata: { ...scale.metadata, name: 'other' } }),
@@ -134,7 +134,7 @@ describe('the scale of a custom resource', () => {
     assert.match(await custom.refused('PUT', `${path}/scale`, object('Sub', 's')), /^400 /)
   })
 
-  it('has separate field owners', async () => {
+  it('has separate managedFields entries', async () => {
     await custom.must('PATCH', `${path}/scale?fieldManager=hpa`, { spec: { replicas: 3 } }, MERGE)
     const { managedFields } = (await custom.must('GET', path)).metadata
     const entry = managedFields.find((one: Json) => one.subresource === 'scale')
@@ -147,8 +147,8 @@ describe('the scale of a custom resource', () => {
   })
 })
 
-describe('other forms of a custom resource', () => {
-  it('are refused', async () => {
+describe('media types that a custom resource does not support', () => {
+  it('are rejected', async () => {
     const cbor = { 'content-type': 'application/cbor' }
     assert.match(await custom.refused('POST', SUBS, 'x', cbor), /^415 /)
     const answer = await custom.ask('GET', `${SUBS}?watch=true`, undefined, {
@@ -160,7 +160,7 @@ describe('other forms of a custom resource', () => {
   })
 })
 
-describe('a CustomResourceDefinition with an invalid CA bundle', () => {
+describe('CustomResourceDefinition with an invalid CA bundle', () => {
   const kind = definition('Junk', {
     versions: [{ name: 'v1' }],
     spec: {
@@ -189,7 +189,7 @@ describe('a CustomResourceDefinition with an invalid CA bundle', () => {
   })
 })
 
-describe('odd requests for a custom resource', () => {
+describe('unusual requests for a custom resource', () => {
   const one = `${SUBS}/odd`
   const answerOf = async (...asked: Parameters<Custom['ask']>): Promise<{ status: number; body: Json }> => {
     const answer = await custom.ask(...asked)
@@ -202,36 +202,36 @@ describe('odd requests for a custom resource', () => {
 
   before(() => custom.ask('POST', SUBS, object('Sub', 'odd', { spec: { replicas: 1 } })))
 
-  it('treats a POST to the path of one object as a create', async () => {
+  it('include a POST to the path of an object, which is a create', async () => {
     assert.deepEqual(await messageOf('POST', one, object('Sub', 'odd', {})), [409, 'subs.ex.io "odd" already exists'])
   })
 
-  it('requires the apiVersion of the path in any body', async () => {
+  it('require the apiVersion of the path in any body', async () => {
     const body = { ...object('Sub', 'other', {}), apiVersion: 'v9' }
     const message = 'the API version in the data (v9) does not match the expected API version (ex.io/v1)'
     assert.deepEqual(await messageOf('POST', SUBS, body), [400, message])
   })
 
-  it('reports the type of metadata that a patch breaks', async () => {
+  it('fail with the type of metadata that a patch breaks', async () => {
     const [status, message] = await messageOf('PATCH', one, { metadata: 'text' }, MERGE)
     assert.equal(status, 422)
     assert.match(message, /json: cannot unmarshal string into Go value of type v1\.ObjectMeta$/)
   })
 
-  it('refuses a patch that removes the kind', async () => {
+  it('fail if a patch removes the kind', async () => {
     const message = ` "" is invalid: patch: Invalid value: "{}": Object 'Kind' is missing in '{}'`
     const patch = [{ op: 'replace', path: '', value: {} }]
     assert.deepEqual(await messageOf('PATCH', one, patch, JSON_PATCH), [422, message])
   })
 
-  it('refuses another kind under the name of that kind, and ignores it in a patch of the status', async () => {
+  it('fail for another kind, except in a patch of the status', async () => {
     const message = 'Other.ex.io "odd" is invalid: kind: Invalid value: "Other": must be Sub'
     assert.deepEqual(await messageOf('PATCH', one, { kind: 'Other' }, MERGE), [422, message])
     const { status, body } = await answerOf('PATCH', `${one}/status`, { kind: 'Other' }, MERGE)
     assert.deepEqual([status, body.kind], [200, 'Sub'])
   })
 
-  it('keeps the uid when a patch of the status names another', async () => {
+  it('keep the UID if a patch of the status contains another', async () => {
     const { body: stored } = await answerOf('GET', one)
     const { status, body } = await answerOf('PATCH', `${one}/status`, { metadata: { uid: 'other' } }, MERGE)
     assert.deepEqual([status, body.metadata.uid], [200, stored.metadata.uid])

@@ -61,7 +61,7 @@ describe('OpenAPI of custom resources', () => {
     return custom.must('GET', paths[`apis/${group}/v1`].serverRelativeURL)
   }
 
-  it('contains the whole schema in v3, with the fields of every object', async () => {
+  it('contains the whole schema in v3, with apiVersion, kind and metadata', async () => {
     const document = await documentOf('open.io')
     assert.deepEqual(document.info, { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' })
     const { 'io.open.v1.Shape': shape, 'io.open.v1.ShapeList': list } = document.components.schemas
@@ -99,7 +99,7 @@ describe('OpenAPI of custom resources', () => {
     ])
   })
 
-  it('contains in v2 the part of the schema that v2 supports', async () => {
+  it('contains the part of the schema that v2 supports in v2', async () => {
     const document = await custom.eventually(
       () => custom.must('GET', '/openapi/v2'),
       ({ definitions }) => definitions['io.open.v1.Shape'] !== undefined,
@@ -123,7 +123,7 @@ describe('OpenAPI of custom resources', () => {
     ])
   })
 
-  it('omits the schema of fields without structure', async () => {
+  it('omits the schema of fields that are not structural', async () => {
     await custom.define(definition('Any', { group: 'any.io' }))
     const document = await custom.eventually(
       () => custom.must('GET', '/openapi/v2'),

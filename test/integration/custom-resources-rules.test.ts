@@ -49,7 +49,7 @@ async function refusal(change: object): Promise<string> {
   return (answer.json() as Json).message
 }
 
-describe('an object whose schema got stricter', () => {
+describe('custom resource whose schema became stricter', () => {
   before(async () => {
     await custom.define(definition('Ratchet', { versions: [{ name: 'v1', schema: schemaOf(9, 9) }] }))
     await custom.must('POST', BASE, object('Ratchet', 'a', { spec }))
@@ -63,7 +63,7 @@ describe('an object whose schema got stricter', () => {
     )
   })
 
-  it('may change elsewhere, with a warning of rules that it breaks', async () => {
+  it('may change in other fields, with a warning about rules that it breaks', async () => {
     const answer = await patch({ free: 'x' })
     assert.equal(answer.status, 200, answer.text)
     assert.equal(
@@ -78,7 +78,7 @@ describe('an object whose schema got stricter', () => {
     assert.match(await refusal({ l: ['long', 'x'] }), /spec\.l\[0\]: Too long: may not be more than 2 bytes/)
   })
 
-  it('is validated where it changes', async () => {
+  it('is validated in fields that change', async () => {
     assert.match(await refusal({ s: 'longer' }), /spec\.s: Too long: may not be more than 2 bytes/)
     assert.equal(
       await refusal({ m: [{ k: 'a', v: 'longer' }] }),
@@ -86,7 +86,7 @@ describe('an object whose schema got stricter', () => {
     )
   })
 
-  it('would be refused on creation', async () => {
+  it('cannot be created again', async () => {
     const made = await custom.refused('POST', BASE, object('Ratchet', 'c', { spec }))
     assert.match(made, /^422 .*spec\.req\.x: Required value.*some validation rules were not checked/)
   })

@@ -51,7 +51,7 @@ describe('a custom resource', () => {
     assert.deepEqual((answer.json() as Json).spec, { objs: [{ a: 'x' }], req: {} })
   })
 
-  it('is refused for unknown fields with strict validation', async () => {
+  it('is rejected for unknown fields with strict validation', async () => {
     const body = object('Val', 'st', { spec: { zork: 1, objs: [{ b: 1 }] } })
     assert.equal(
       await custom.refused('POST', `${base('vals')}?fieldValidation=Strict`, body),
@@ -69,7 +69,7 @@ describe('a custom resource', () => {
     )
   })
 
-  it('must have kind and apiVersion', async () => {
+  it('requires kind and apiVersion', async () => {
     assert.equal(
       await custom.refused('POST', base('vals'), object('Foo', 'x')),
       '422 Foo.ex.io "x" is invalid: kind: Invalid value: "Foo": must be Val',
@@ -93,7 +93,7 @@ describe('a custom resource', () => {
     )
   })
 
-  it('is JSON or YAML, and supports three patch types', async () => {
+  it('may be written as JSON or YAML, and supports three patch types', async () => {
     const protobuf = { 'content-type': 'application/vnd.kubernetes.protobuf' }
     assert.match(await custom.refused('POST', base('vals'), 'k8s', protobuf), /^415 the body of the request was in an/)
     const only = { accept: 'application/vnd.kubernetes.protobuf' }
@@ -112,7 +112,7 @@ describe('a custom resource', () => {
     )
   })
 
-  it('is found only in its namespace and version', async () => {
+  it('exists only in its namespace and version', async () => {
     const nothing = '404 404 page not found\n'
     for (const path of [base('vals', 'v7'), base('nones'), '/apis/ex.io/v7', '/apis/ex.io/v1/nodes/x']) {
       assert.equal(await custom.refused('GET', path), nothing, path)
@@ -189,7 +189,7 @@ const SUB = {
 describe('subresources of a custom resource', () => {
   before(() => custom.define(definition('Sub', { versions: [SUB] })))
 
-  it('separate status from spec', async () => {
+  it('separate the status from the spec', async () => {
     const sent = object('Sub', 'st', { spec: { replicas: 1 }, status: { replicas: 9 } })
     sent.metadata.generation = 7
     const made = await custom.must('POST', base('subs'), sent)
@@ -219,7 +219,7 @@ describe('subresources of a custom resource', () => {
     assert.deepEqual([next.spec, next.status.replicas, next.metadata.generation], [{ replicas: 2 }, 3, 2])
   })
 
-  it('treat status as data without the status subresource', async () => {
+  it('treat the status as ordinary data if there is no status subresource', async () => {
     await custom.define(definition('Plain'))
     const made = await custom.must('POST', base('plains'), object('Plain', 'p', { status: { a: 1 } }))
     assert.deepEqual([made.status, made.metadata.generation], [{ a: 1 }, 1])
@@ -240,7 +240,7 @@ describe('subresources of a custom resource', () => {
     )
   })
 
-  it('scale objects with replicas', async () => {
+  it('scale objects that have replicas', async () => {
     const path = `${base('subs')}/sc`
     await custom.must('POST', base('subs'), object('Sub', 'sc', { spec: { replicas: 2 } }))
     await custom.must('PATCH', `${path}/status`, { status: { replicas: 2, selector: 'l=1' } }, MERGE)
@@ -302,7 +302,7 @@ describe('lists of custom resources', () => {
     assert.deepEqual(Object.keys(table.metadata), ['resourceVersion'])
   })
 
-  it('are selected by selectable fields', async () => {
+  it('are filtered by selectable fields', async () => {
     assert.deepEqual(await names('spec.color=red'), ['a'])
     assert.deepEqual(await names('spec.color!=red'), ['b'])
     assert.deepEqual(await names('spec.on=true'), ['a'])
@@ -369,7 +369,7 @@ describe('lists of custom resources', () => {
   })
 })
 
-describe('apply of a custom resource', () => {
+describe('server-side apply of a custom resource', () => {
   before(() =>
     custom.define(
       definition('App', {
@@ -424,7 +424,7 @@ describe('apply of a custom resource', () => {
     )
   })
 
-  it('refuses lists that the schema cannot merge', async () => {
+  it('rejects lists that the schema cannot merge', async () => {
     const prefix = '500 failed to create typed patch object (/b; ex.io/v1, Kind=App): '
     assert.equal(
       await custom.refused(...apply('b', { mp: [{ k: '1' }, { k: '1' }] }, 'one')),
@@ -446,7 +446,7 @@ describe('apply of a custom resource', () => {
   })
 })
 
-describe('versions of a custom resource without conversion', () => {
+describe('versions of a custom resource without a conversion webhook', () => {
   before(() =>
     custom.define(
       definition('Two', {
@@ -472,12 +472,12 @@ describe('versions of a custom resource without conversion', () => {
     assert.deepEqual((await custom.must('GET', `${base('twos', 'v2')}/x`)).spec, { a: '1', b: '2' })
   })
 
-  it('count once in metrics', async () => {
+  it('count as one resource in metrics', async () => {
     const { text } = await custom.ask('GET', '/metrics')
     assert.match(text, /^apiserver_resource_objects\{group="ex\.io",resource="twos"\} 1$/m)
   })
 
-  it('warn when they are deprecated', async () => {
+  it('cause warnings if they are deprecated', async () => {
     assert.deepEqual(warningsOf(await custom.ask('GET', base('twos', 'v0'))), [
       '299 - "ex.io/v0 Two is deprecated; use ex.io/v2 Two"',
     ])

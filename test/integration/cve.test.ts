@@ -114,8 +114,8 @@ function converse(bytes: string): Promise<string> {
   return promise
 }
 
-describe('forwarded requests', () => {
-  it('CVE-2018-1002105: a connection whose upgrade was refused is closed', async () => {
+describe('security of forwarded requests', () => {
+  it('CVE-2018-1002105: a connection is closed if its upgrade is refused', async () => {
     using kubelet = await startKubelet('upgrade', () => ({ status: 403, body: 'no' }))
     const upgrade = [
       `GET ${core}/pods/upgrade/exec?command=x&stdout=1 HTTP/1.1`,
@@ -163,7 +163,7 @@ describe('forwarded requests', () => {
     assert.equal(canary.calls(), 0)
   })
 
-  it('CVE-2022-3172: an aggregated server that redirects is blocked', async () => {
+  it('CVE-2022-3172: a redirect of an aggregated server is blocked', async () => {
     using canary = await startCanary()
     const server = await startAggregatedServer()
     const front = await startFrontPlane()
@@ -181,7 +181,7 @@ describe('forwarded requests', () => {
     }
   })
 
-  it('CVE-2020-8561: a webhook that redirects is not followed', async () => {
+  it('CVE-2020-8561: a redirect of a webhook is not followed', async () => {
     using canary = await startCanary()
     const hook = createHttpServer((_request, answer) => void answer.writeHead(307, { Location: canary.url }).end())
     const port = await listening(hook)
@@ -200,7 +200,7 @@ describe('forwarded requests', () => {
     hook.close()
   })
 
-  it('CVE-2020-8562: the server connects to the address that it checked', async () => {
+  it('CVE-2020-8562: a proxied request goes to the address that was checked', async () => {
     const answers = [['203.0.113.7'], ['127.0.0.1']]
     const network = { lookup: () => Promise.resolve(answers.shift() ?? []) }
     assert.equal(await allowedAddress('flips.example.com', network, isGlobalUnicast), '203.0.113.7')
@@ -269,8 +269,8 @@ describe('forwarded requests', () => {
   })
 })
 
-describe('field values of objects', () => {
-  it('CVE-2020-8554: external addresses are refused with DenyServiceExternalIPs', async () => {
+describe('security of field values', () => {
+  it('CVE-2020-8554: DenyServiceExternalIPs refuses external IPs', async () => {
     await using own = await startWire({ flags: ['--enable-admission-plugins=DenyServiceExternalIPs'] })
     const spec = { ports: [{ port: 80 }], externalIPs: ['203.0.113.7'] }
     const got = await own.request('POST', '/api/v1/namespaces/default/services', {
@@ -333,7 +333,7 @@ describe('field values of objects', () => {
     }
   })
 
-  it('CVE-2023-2728, CVE-2024-3177: every reference to a secret that an account may not mount is refused', async () => {
+  it('CVE-2023-2728, CVE-2024-3177: every reference to a Secret that a service account may not mount is refused', async () => {
     const account = { name: 'strict', annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' } }
     await wire.must('POST', `${core}/serviceaccounts`, { metadata: account, secrets: [{ name: 'mine' }] })
     const env = (name: string): object => ({ env: [{ name: 'E', valueFrom: { secretKeyRef: { name, key: 'k' } } }] })
@@ -377,7 +377,7 @@ describe('field values of objects', () => {
     }
   })
 
-  it('CVE-2023-2727: pod security checks every kind of container', async () => {
+  it('CVE-2023-2727: PodSecurity checks every kind of container', async () => {
     const strict = await wire.namespace()
     const labels = { 'pod-security.kubernetes.io/enforce': 'baseline' }
     await wire.must('PATCH', `/api/v1/namespaces/${strict}`, { metadata: { labels } }, { headers: PATCHES.merge })
@@ -395,7 +395,7 @@ describe('field values of objects', () => {
     })
   })
 
-  it('CVE-2021-25735: a webhook sees the true old object', async () => {
+  it('CVE-2021-25735: a webhook receives the stored object as oldObject', async () => {
     await using hooked = await startHookedPlane()
     hooked.respond('/see', () => ({ allowed: true }))
     const made = await hooked.request('POST', '/api/v1/nodes', { metadata: { name: 'n', labels: { who: 'old' } } })
@@ -445,7 +445,7 @@ describe('field values of objects', () => {
   })
 })
 
-describe('documents and paths', () => {
+describe('security of request bodies and paths', () => {
   // What these and the next cost is measured in cost.test.ts, in a server of their own.
   it('CVE-2019-11253, CVE-2019-11254: documents with nested aliases are refused at low cost', async () => {
     const laughs = Array.from({ length: 26 }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n},`.repeat(9)}]`)
@@ -484,7 +484,7 @@ describe('documents and paths', () => {
     assert.equal((await wire.request('GET', '/api/v1/nodes/cluster-node')).status, 200)
   })
 
-  it('CVE-2022-3162, NCC-RKV: no name leads out of its resource', async () => {
+  it('CVE-2022-3162, NCC-RKV: no name in a path leads to another resource', async () => {
     await wire.must('POST', `${core}/secrets`, { metadata: { name: 'hidden' }, stringData: { k: 'canary-secret' } })
     const escapes = ['..', '%2e%2e', '..%2f..', `..%2f..%2fsecrets%2f${ns}`, '%00', 'a%00b', '.', '%2F', '..%252f']
     for (const escape of escapes) {
@@ -528,7 +528,7 @@ describe('documents and paths', () => {
     assert.ok((await series()) - before < 200, `${await series()} after ${before}`)
   })
 
-  it('CVE-2023-44487, CVE-2019-9514: a flooding connection is closed, and others continue', async () => {
+  it('CVE-2023-44487, CVE-2019-9514: a connection that floods the server is closed, and others continue', async () => {
     const session = connectHttp2(wire.url, { rejectUnauthorized: false })
     const closed = new Promise<void>((resolve) => session.on('close', resolve))
     session.on('error', () => undefined)
@@ -548,7 +548,7 @@ describe('documents and paths', () => {
   })
 })
 
-describe('rights', () => {
+describe('security of permissions', () => {
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
 
   it('RBAC escalation: users cannot grant permissions that they lack', async () => {
@@ -604,7 +604,7 @@ describe('rights', () => {
     }
   })
 
-  it('CVE-2025-5187, CVE-2025-4563: a node cannot widen its permissions', async () => {
+  it('CVE-2025-5187, CVE-2025-4563: a node cannot extend its permissions', async () => {
     await wire.must('POST', '/api/v1/nodes', { metadata: { name: 'n1' } })
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'u' }
     const body = { metadata: { ownerReferences: [owner] } }
@@ -661,12 +661,12 @@ describe('rights', () => {
     }
   })
 
-  it('NCC-F9W: front proxy and clients have different CAs', async () => {
+  it('NCC-F9W: the CAs of front proxies and clients must differ', async () => {
     const flags = ['--requestheader-client-ca-file=ca.crt', '--requestheader-username-headers=X-Remote-User']
     await assert.rejects(startWire({ flags }), /requestheader/)
   })
 
-  it('NCC-YVU: user headers count only from trusted proxies', async () => {
+  it('NCC-YVU: X-Remote headers count only from trusted proxies', async () => {
     const claims = { 'x-remote-user': 'admin', 'x-remote-group': 'system:masters', 'x-remote-extra-x': 'y' }
     for (const as of ['jane', 'nobody'] as const) {
       assert.equal((await wire.request('GET', '/api/v1/secrets', { as, headers: claims })).status, 403)
@@ -674,8 +674,8 @@ describe('rights', () => {
   })
 })
 
-describe('logs and files', () => {
-  it('CVE-2019-11250, CVE-2020-8563: no secret is in a log', async () => {
+describe('security of logs and files', () => {
+  it('CVE-2019-11250, CVE-2020-8563: logs contain no secrets', async () => {
     const token = 'canary-of-a-bearer-token'
     await wire.request('GET', '/api/v1/pods', { headers: { authorization: `Bearer ${token}` } })
     await wire.must('POST', `${core}/secrets`, {
@@ -691,7 +691,7 @@ describe('logs and files', () => {
     }
   })
 
-  it('CVE-2019-11244: other users cannot read keys', () => {
+  it('CVE-2019-11244: other users cannot read keys and kubeconfig files', () => {
     const certs = join(wire.dir, 'certs')
     assert.ok(existsSync(certs))
     for (const name of readdirSync(certs)) {

@@ -215,7 +215,7 @@ function expected(isOn: (groupVersion: string, resource: string) => boolean): [s
 
 const isStable = (name: string): boolean => /^(?:.*\/)?v\d+$/.test(name)
 
-describe('discovery', () => {
+describe('discovery of kube-apiserver', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-discovery-'))
   before(() => {
     writeFileSync(join(dir, 'sa.key'), keyToPem(createKey()))
@@ -259,7 +259,7 @@ describe('discovery', () => {
     })
   }
 
-  it('logs groups that their feature gate disables', async () => {
+  it('logs API groups that a feature gate disables', async () => {
     const server = await start(dir, ['--runtime-config=scheduling.k8s.io/v1alpha2=true'])
     await server.stop()
     for (const kind of ['Workload', 'PodGroup']) {
@@ -268,7 +268,7 @@ describe('discovery', () => {
     }
   })
 
-  it('refuses gates without the gates that they need', async () => {
+  it('refuses feature gates whose prerequisites are off', async () => {
     await assert.rejects(
       start(dir, ['--feature-gates=GangScheduling=true']),
       /GangScheduling is enabled, but depends on features that are disabled: \[GenericWorkload\]/,

@@ -65,7 +65,7 @@ describe('Secrets at rest', ofOurs, () => {
     assert.equal(Buffer.from(data.canary, 'base64').toString(), CANARY)
   })
 
-  it('are encrypted with a KMS plugin, stay readable with another configuration, and are encrypted again on an unchanged write', async (t) => {
+  it('are encrypted with a KMS plugin, stay readable under another configuration, and are encrypted again on an unchanged write', async (t) => {
     const plugin = await startPlugin(t)
     const file = join(plugin.socket, '..', 'encryption.yaml')
     const kms = { kms: { apiVersion: 'v2', name: 'vault', endpoint: `unix://${plugin.socket}` } }
@@ -94,7 +94,7 @@ describe('Secrets at rest', ofOurs, () => {
     assert.equal(Buffer.from(data.canary, 'base64').toString(), CANARY)
   })
 
-  it('are not served under the key of another object', async (t) => {
+  it('are not served if their value was stored under the key of another object', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'hyperkube-moved-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const [file, store] = [join(folder, 'encryption.yaml'), join(folder, 'store.db')]
@@ -117,7 +117,7 @@ describe('Secrets at rest', ofOurs, () => {
     }
   })
 
-  it('are not written while the plugin is unreachable, and the server is not ready', async (t) => {
+  it('cannot be written while the KMS plugin is unreachable, and the server is not ready', async (t) => {
     const plugin = await startPlugin(t, false)
     const file = join(plugin.socket, '..', 'encryption.yaml')
     writeConfig(file, ['secrets'], {

@@ -20,7 +20,7 @@ for (const [seconds, longerMs] of [
   [10, 10_000],
   [0, 0],
 ] as const) {
-  test(`with --lease-reuse-duration-seconds=${seconds} an event lives ${longerMs / 1000} s longer than --event-ttl at most`, async () => {
+  test(`an event expires at most ${longerMs / 1000} s after --event-ttl with --lease-reuse-duration-seconds=${seconds}`, async () => {
     const clock = createVirtualClock(Date.UTC(2026, 0, 1))
     const settings = { 'event-ttl': TTL_MS, 'lease-reuse-duration-seconds': seconds }
     await using plane = await startControlPlane({ clock, settings })

@@ -117,8 +117,8 @@ async function counted(name: string, phase: 'executing' | 'inqueue', wanted: num
   assert.equal(count, wanted, `${phase} of ${name}`)
 }
 
-describe('priority and fairness', () => {
-  it('every response to an authenticated user names its flow schema and priority level', async () => {
+describe('API priority and fairness', () => {
+  it('adds the FlowSchema and priority level to every response to an authenticated user', async () => {
     const uidOf = async (kind: string, name: string): Promise<string> =>
       (await wire.must('GET', `${FLOW}/${kind}/${name}`)).metadata.uid
     const exempt = [await uidOf('flowschemas', 'exempt'), await uidOf('prioritylevelconfigurations', 'exempt')]
@@ -140,7 +140,7 @@ describe('priority and fairness', () => {
     assert.deepEqual(flowOf(await wire.request('GET', '/healthz', { as: 'nobody' }))[1], exempt[1])
   })
 
-  it('a request without a seat in a level without queues gets 429 in plain text', async () => {
+  it('rejects a request without a free seat in a level without queues with 429', async () => {
     const limitResponse = { type: 'Reject' }
     await using made = await limitJane('none', { nominalConcurrencyShares: 0, borrowingLimitPercent: 0, limitResponse })
     const finish = await holdSeats('none', 1)
@@ -158,7 +158,7 @@ describe('priority and fairness', () => {
     assert.equal((await asJane(MAPS)).status, 200)
   })
 
-  it('requests to a full queue and requests that wait too long get 429; the others run', async () => {
+  it('rejects requests to a full queue and requests that wait too long with 429, and runs the others', async () => {
     const queuing = { queues: 1, handSize: 1, queueLengthLimit: 2 }
     const limitResponse = { type: 'Queue', queuing }
     await using _ = await limitJane('few', { nominalConcurrencyShares: 1, borrowingLimitPercent: 0, limitResponse })
@@ -179,7 +179,7 @@ describe('priority and fairness', () => {
     assert.equal(await metric('current_inqueue_requests', labels), 0)
   })
 
-  it('a watch occupies a seat only while it starts', async () => {
+  it('gives a watch a seat only while it starts', async () => {
     const limitResponse = { type: 'Reject' }
     await using _ = await limitJane('once', { nominalConcurrencyShares: 0, borrowingLimitPercent: 0, limitResponse })
     const labels = { flow_schema: 'once', priority_level: 'once' }
@@ -193,7 +193,7 @@ describe('priority and fairness', () => {
     assert.equal(await metric('current_executing_requests', labels), 0)
   })
 
-  it('priority levels have their number of seats', async () => {
+  it('limits concurrent requests to the seats of each priority level', async () => {
     const { items }: Json = await wire.must('GET', `${FLOW}/prioritylevelconfigurations`)
     const rows = items.map(({ metadata, spec, status }: Json) => {
       const { nominalConcurrencyShares: shares, lendablePercent, limitResponse } = spec.limited ?? spec.exempt
@@ -220,7 +220,7 @@ describe('priority and fairness', () => {
     assert.deepEqual([await bounds('lower'), await bounds('upper')], [24, 845])
   })
 
-  it('mandatory and suggested flow schemas are maintained', async () => {
+  it('creates and maintains mandatory and suggested objects', async () => {
     const { items }: Json = await wire.must('GET', `${FLOW}/flowschemas`)
     const rows = items.map(({ metadata, spec }: Json) => {
       assert.equal(metadata.annotations['apf.kubernetes.io/autoupdate-spec'], 'true')
@@ -259,7 +259,7 @@ describe('priority and fairness', () => {
     }
   })
 
-  it('a flow schema reports a missing level until it exists', async () => {
+  it('sets the condition Dangling of a FlowSchema until its priority level exists', async () => {
     const spec = { priorityLevelConfiguration: { name: 'nopl' }, matchingPrecedence: 9000 }
     await wire.must('POST', `${FLOW}/flowschemas`, { metadata: { name: 'dangling' }, spec })
     const condition = async (): Promise<Json> =>
@@ -288,7 +288,7 @@ describe('priority and fairness', () => {
   })
 
   // Upstream looks once a minute.
-  it('mandatory objects only accept changed labels, and are recreated after a deletion', ofOurs, async () => {
+  it('allows only label changes of mandatory objects, and recreates them after a deletion', ofOurs, async () => {
     for (const [kind, name, words] of [
       ['flowschemas', 'catch-all', "spec of 'catch-all' must equal the fixed value"],
       ['flowschemas', 'exempt', "spec of 'exempt' must equal the fixed value"],
@@ -317,7 +317,7 @@ describe('priority and fairness', () => {
     await wire.must('PATCH', exempt, { spec: { exempt: { lendablePercent: 0 } } }, MERGE)
   })
 
-  it('dumps levels, queues and requests', async () => {
+  it('dumps priority levels, queues and requests on debug pages', async () => {
     const queuing = { queues: 2, handSize: 1, queueLengthLimit: 5 }
     const limitResponse = { type: 'Queue', queuing }
     await using _ = await limitJane('shown', { nominalConcurrencyShares: 1, borrowingLimitPercent: 0, limitResponse })

@@ -37,7 +37,7 @@ function folderFor(t: TestContext): string {
   return folder
 }
 
-describe('the guide to charts', () => {
+describe('docs/guide: charts', () => {
   const why =
     (has('helm') || has('go')) && has('kubectl') ? false : 'there is no kubectl, or no helm and no Go to build it with'
   it('contains the output of Helm, from install to uninstall', { skip: why }, (t) => {
@@ -50,8 +50,8 @@ describe('the guide to charts', () => {
   })
 })
 
-describe('the guide to a cluster inside a program', () => {
-  it('contains the example and its output', () => {
+describe('docs/guide: a cluster inside a program', () => {
+  it('contains the code of the example and its output', () => {
     const guide = read('docs/guide/embed-it.md')
     const [, shown] = /```ts\n(.*?)```/s.exec(guide) ?? []
     const [, said] = /```\n\n```\n(.*?)```/s.exec(guide) ?? []
@@ -61,8 +61,8 @@ describe('the guide to a cluster inside a program', () => {
   })
 })
 
-describe('the troubleshooting guide', () => {
-  it('quotes messages of the program', () => {
+describe('docs/guide: troubleshooting', () => {
+  it('quotes messages that the program contains', () => {
     const files = ['src/cmd', 'src/client', 'src/storage'].flatMap((folder) =>
       readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.ts'))
@@ -93,13 +93,13 @@ describe('the troubleshooting guide', () => {
   })
 })
 
-describe('the guide to tests', () => {
-  it('contains the example', () => {
+describe('docs/guide: tests', () => {
+  it('contains the code of the example', () => {
     const [, shown] = /```ts\n(.*?)```/s.exec(read('docs/guide/test-your-operator.md')) ?? []
     assert.equal(shown, read('examples/cluster.test.ts'))
   })
 
-  it('shows an example whose tests pass', () => {
+  it('has an example whose tests pass', () => {
     const { NODE_TEST_CONTEXT: _ours, ...env } = process.env
     const args = ['--conditions=hyperkube-source', '--test', join(ROOT, 'examples/cluster.test.ts')]
     const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', env })

@@ -47,7 +47,7 @@ async function converse(bytes: string): Promise<string> {
   return said
 }
 
-describe('objects', () => {
+describe('objects with hostile content', () => {
   const KEYS = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty']
   const hostile = (value: string): string => KEYS.map((key) => `"${key}":"${value}"`).join(',')
   /** As text: an object literal would lose the first. */
@@ -57,7 +57,7 @@ describe('objects', () => {
       .toSorted()
   const expected = (value: string): string[] => KEYS.map((key) => `${key}=${value}`).toSorted()
 
-  it('keys such as __proto__ are data in every format', async () => {
+  it('may have keys such as __proto__, which are data in every format', async () => {
     const made = await post(maps, `{"metadata":{"name":"proto"},"data":{${hostile('1')}}}`)
     assert.equal(made.status, 201, made.text)
     assert.deepEqual(dataOf(made), expected('1'))
@@ -82,13 +82,13 @@ describe('objects', () => {
     assert.deepEqual(dataOf(back), expected('6'))
   })
 
-  it('a kind that is an object is refused, not converted', async () => {
+  it('are rejected if their kind is no string', async () => {
     const config = '{"apiVersion":"v1","kind":{"toString":"x"},"metadata":{"name":"p"}}'
     const got = await wire.request('PATCH', `${maps}/p?fieldManager=m`, { body: config, headers: PATCHES.apply })
     assert.equal(got.status, 400, got.text)
   })
 
-  it('HTTP methods named like members of Object.prototype are unknown methods', async () => {
+  it('cannot use HTTP methods named like members of Object.prototype', async () => {
     for (const method of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
       for (const path of ['/api/v1/pods', '/api/v1/namespaces/default/pods/x', '/healthz', '/apis']) {
         for (const as of ['admin', 'jane'] as const) {
@@ -107,7 +107,7 @@ describe('objects', () => {
     }
   })
 
-  it('bodies cannot change prototypes', async () => {
+  it('cannot change prototypes', async () => {
     for (const body of [
       '{"__proto__":{"polluted":1},"metadata":{"name":"p1"}}',
       '{"constructor":{"prototype":{"polluted":1}},"metadata":{"name":"p2"}}',
@@ -127,7 +127,7 @@ describe('objects', () => {
     assert.deepEqual(Object.keys(Object.prototype), [])
   })
 
-  it('integers keep every digit', async () => {
+  it('keep every digit of integers', async () => {
     const path = `/apis/batch/v1/namespaces/${ns}/jobs?dryRun=All`
     const job = (seconds: string): string =>
       `{"metadata":{"name":"j"},"spec":{"activeDeadlineSeconds":${seconds},"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`
@@ -146,7 +146,7 @@ describe('objects', () => {
     }
   })
 
-  it('keys that look like numbers stay in order, and repeated ones are noticed', async () => {
+  it('keep the order of keys that look like numbers, and repeated keys cause warnings', async () => {
     const got = await post(
       `${maps}?dryRun=All`,
       '{"metadata":{"name":"k"},"data":{"b":"","10":"","9":"","1":"","a":""}}',
@@ -158,7 +158,7 @@ describe('objects', () => {
   })
 })
 
-describe('bodies', () => {
+describe('hostile request bodies', () => {
   it('with deep nesting do not exhaust the stack', async () => {
     const nested = (depth: number, open: string, close: string): string =>
       `{"metadata":{"name":"deep"},"x":${open.repeat(depth)}1${close.repeat(depth)}}`
@@ -232,7 +232,7 @@ describe('bodies', () => {
     assert.equal((await wire.request('GET', '/readyz')).status, 200)
   })
 
-  it('patterns of users run in linear time', { timeout: 60_000 }, async () => {
+  it('with regular expressions take linear time', { timeout: 60_000 }, async () => {
     const evil = '^(a+)+$'
     const text = { type: 'string', maxLength: 5000 }
     const properties = {
@@ -260,8 +260,8 @@ describe('bodies', () => {
   })
 })
 
-describe('connections', () => {
-  it('a watcher that does not read loses no events and blocks no others', async () => {
+describe('hostile connections', () => {
+  it('of watchers that do not read lose no events and block no others', async () => {
     const path = `${maps}/watched`
     await wire.must('POST', maps, { metadata: { name: 'watched' } })
     const { metadata } = await wire.must('GET', path)
@@ -303,7 +303,7 @@ describe('connections', () => {
     for (const socket of slow) socket.destroy()
   })
 
-  it('have a limit for the size of headers', async () => {
+  it('have a maximum size of headers', async () => {
     const bearer = (length: number): Record<string, string> => ({ authorization: `Bearer ${'t'.repeat(length)}` })
     assert.equal((await wire.request('GET', maps, { headers: bearer(17 << 10) })).status, 401)
     assert.equal((await wire.request('GET', maps, { headers: bearer(50 << 10) })).status, 401)
@@ -312,7 +312,7 @@ describe('connections', () => {
     assert.ok(endless === '' || endless.startsWith('HTTP/1.1 431 '), endless)
   })
 
-  it('of HTTP/2 have a limit of concurrent requests', async () => {
+  it('over HTTP/2 have a maximum number of concurrent requests', async () => {
     const session = connectHttp2(wire.url, { rejectUnauthorized: false })
     const settings = await new Promise<{ maxConcurrentStreams?: number }>((resolve, reject) => {
       session.on('remoteSettings', resolve)
@@ -322,7 +322,7 @@ describe('connections', () => {
     assert.ok((settings.maxConcurrentStreams ?? Infinity) <= 250, String(settings.maxConcurrentStreams))
   })
 
-  it('with ambiguous request framing are refused', async () => {
+  it('with ambiguous request framing are closed', async () => {
     for (const request of [
       `POST ${maps} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
       `GET ${maps} HTTP/1.1\r\nHost : x\r\n\r\n`,
@@ -338,8 +338,8 @@ describe('connections', () => {
   })
 })
 
-describe('the program', () => {
-  it('evaluates no text as code and starts no shell', () => {
+describe('sources of the program', () => {
+  it('contain no eval, and start no shell', () => {
     const root = join(import.meta.dirname, '../../src')
     const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
       (name) => name.endsWith('.ts') && !/\.(?:test|suite|fixture)\.ts$/.test(name),

@@ -27,7 +27,7 @@ describe('large lists', () => {
     ['YAML', 'application/yaml'],
     ['tables', 'application/json;as=Table;v=v1;g=meta.k8s.io'],
   ] as const) {
-    it(`are answered in sequence and concurrently as ${form}`, async () => {
+    it(`are sent in sequence and concurrently as ${form}`, async () => {
       const turns = form === 'YAML' ? 4 : LISTS
       const answers = await Promise.all(
         Array.from({ length: turns }, () => plane.request('GET', MAPS, undefined, { accept })),
@@ -36,7 +36,7 @@ describe('large lists', () => {
     })
   }
 
-  it('release their memory when they are refused', async () => {
+  it('release their memory if the request is refused', async () => {
     for (let turn = 0; turn < LISTS; turn++) {
       const refused = await plane.request('GET', `${MAPS}?includeObject=nonsense`, undefined, {
         accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',

@@ -78,10 +78,10 @@ function createMany(prefix: string): Promise<string[]> {
   return Promise.all(names.map((name) => custom.refused('POST', CONFIG_MAPS, { metadata: { name } })))
 }
 
-describe('a webhook', () => {
+describe('webhook that fails', () => {
   const failed = '500 Internal error occurred: failed calling webhook "bad.ex.io": failed to call webhook: '
 
-  it('that hangs leaves no request and no connection after the timeouts', async () => {
+  it('leaves no request and no connection after the timeouts if it hangs', async () => {
     hook.on('/hangs', () => undefined)
     await configure('/hangs')
     // The connections of this client stay; they are made before anything is counted.
@@ -98,7 +98,7 @@ describe('a webhook', () => {
     await custom.must('POST', CONFIG_MAPS, { metadata: { name: 'hung-0' } })
   })
 
-  it('that returns garbage leaves no connection', async () => {
+  it('leaves no connection if it returns garbage', async () => {
     const garbage: readonly (readonly [string, Parameters<WebhookServer['on']>[1], RegExp])[] = [
       ['/noise', () => '\u0000\u0001', /yaml: control characters are not allowed$/],
       ['/torn', (_, response) => void response.socket?.destroy(), /: EOF$/],
@@ -124,7 +124,7 @@ describe('a webhook', () => {
   })
 })
 
-describe('a CustomResourceDefinition deleted under a hundred watches', () => {
+describe('CustomResourceDefinition deleted during a hundred watches', () => {
   const base = (version: string): string => `/apis/ex.io/${version}/namespaces/default/leaks`
 
   /** Those of half of them are converted by the webhook. */
@@ -148,7 +148,7 @@ describe('a CustomResourceDefinition deleted under a hundred watches', () => {
     return new WeakRef(served?.store.collection as object)
   }
 
-  it('sends each the deletions, ends all watches, and is released from memory', async () => {
+  it('sends deletions to each watch, ends all watches, and is released from memory', async () => {
     const watchersBefore = await lasting()
     const before = held()
     const collection = await defineLeak()

@@ -115,8 +115,8 @@ function fromProtobuf(bytes: Buffer): List {
   return object as unknown as List
 }
 
-describe('lists from cached bytes', () => {
-  it('contain the current objects in every format, regardless of the cache', async () => {
+describe('lists from cached JSON', () => {
+  it('contain the current objects in every format, with and without the cache', async () => {
     for (const namespace of NAMESPACES) {
       await Promise.all(Array.from({ length: PER_NAMESPACE }, (_, at) => write(namespace, `o${at}`, false)))
     }
@@ -131,7 +131,7 @@ describe('lists from cached bytes', () => {
     }
   })
 
-  it('are compressed only if they are large and the client accepts it', async () => {
+  it('are compressed only if they are large and the client accepts gzip', async () => {
     const get = (url: string, coding: string): Promise<Response> =>
       fetchFrom(plane, url, { headers: { accept: 'application/json', 'accept-encoding': coding } })
     for (const [url, coding, is] of [

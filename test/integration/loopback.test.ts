@@ -29,7 +29,7 @@ async function letJaneCreate(plane: ControlPlane): Promise<void> {
   })
 }
 
-describe('a client in the process of the server', () => {
+describe('API client in the process of the server', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-loopback-'))
   const log = join(dir, 'audit.log')
   let plane: ControlPlane
@@ -75,7 +75,7 @@ describe('a client in the process of the server', () => {
     assert.match(await refused.text(1 << 20), /User \\"jane\\" cannot list resource \\"nodes\\"/)
   })
 
-  it('appears in the audit log, and has a flow schema', async () => {
+  it('appears in the audit log, and has a FlowSchema', async () => {
     const answer = await post(jane, 'recorded')
     assert.ok('x-kubernetes-pf-flowschema-uid' in answer.headers)
     const events = readFileSync(log, 'utf8')

@@ -46,8 +46,8 @@ async function run(script: string): Promise<string[]> {
 const { glibcVersionRuntime } = (process.report.getReport() as { header: { glibcVersionRuntime?: string } }).header
 const skip = glibcVersionRuntime === undefined && 'the libc here is not glibc, which is the one that is asked'
 
-describe('an idle server', () => {
-  it('returns freed memory to the system', { skip }, async () => {
+describe('idle API server', () => {
+  it('returns freed memory to the operating system', { skip }, async () => {
     const [returned = 0] = (await run(FREES_MUCH)).map(Number)
     assert.ok(returned > 60 * MB, `${returned} bytes of some 115 MB`)
   })

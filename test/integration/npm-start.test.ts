@@ -32,7 +32,7 @@ describe('npm start', () => {
     assert.equal(bundles().length, 1)
   })
 
-  it('bundles them again when one has changed, and keeps a few states for clusters that run from them', () => {
+  it('bundles the sources again if one changed, and keeps a few bundles for running clusters', () => {
     const file = join(checkout, 'src', 'cmd', 'cluster', 'up.ts')
     for (let change = 0; change < 4; change++) {
       appendFileSync(file, `// ${change}\n`)

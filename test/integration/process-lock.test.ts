@@ -37,8 +37,8 @@ async function startOwner(t: TestContext, file: string, use = 'service'): Promis
   return child
 }
 
-describe('process lock', () => {
-  it('names the process that owns it and what that process does', async (t) => {
+describe('lock of a process', () => {
+  it('names the process that has it and its task', async (t) => {
     const file = join(dir, 'owner')
     const child = await startOwner(t, file, 'upkeep')
     const owner = lockOwner(file)
@@ -49,7 +49,7 @@ describe('process lock', () => {
     assert.deepEqual(attempt.owner, owner)
   })
 
-  it('is free after its owner was killed with SIGKILL', async (t) => {
+  it('is free after SIGKILL of its owner', async (t) => {
     const file = join(dir, 'killed')
     const child = await startOwner(t, file)
     child.kill('SIGKILL')
@@ -71,7 +71,7 @@ describe('process lock', () => {
     assert.equal(isFreeElsewhere(file), true)
   })
 
-  it('ignores an owner whose pid was reused by a later process', async (t) => {
+  it('is free if a later process has the pid of its owner', async (t) => {
     const file = join(dir, 'recycled')
     const child = await startOwner(t, file)
     const owner = lockOwner(file)
@@ -80,13 +80,13 @@ describe('process lock', () => {
     assert.equal(isOwnerVisible({ ...owner, began: owner.began + 1 }), process.platform !== 'linux')
   })
 
-  it('creates no file when it is read without an owner', () => {
+  it('creates no file if it is read without an owner', () => {
     const file = join(dir, 'absent')
     assert.equal(lockOwner(file), undefined)
     assert.equal(existsSync(file), false)
   })
 
-  it('is owned by one process while its file is deleted repeatedly', async () => {
+  it('has one owner at a time while its file is deleted repeatedly', async () => {
     const file = join(dir, 'discarded')
     const log = join(dir, 'log')
     // mkdir fails for the second of two that believe they own the lock.
@@ -109,7 +109,7 @@ describe('process lock', () => {
     ['a page of zeros', Buffer.alloc(4096)],
     ['random bytes', Buffer.from('not a database at all'.repeat(300))],
   ] as const) {
-    it(`is usable after a power cut left ${what}`, () => {
+    it(`works after a power failure left ${what} in its file`, () => {
       const file = join(dir, what.replaceAll(' ', '-'))
       writeFileSync(file, content)
       assert.equal(lockOwner(file), undefined)

@@ -101,7 +101,7 @@ const STARTS: readonly { name: string; command: (path: string) => string[]; only
 
 describe('bin/hyperkube', () => {
   for (const { name, command, skip } of STARTS) {
-    it(`prints both versions when started by ${name}`, { skip }, async () => {
+    it(`prints the versions of hyperkube and Kubernetes when started by ${name}`, { skip }, async () => {
       const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
       const out = `hyperkube v${version}\nKubernetes v1.36.4 (reported as v1.36.4+hyperkube1)\n`
       assert.deepEqual(await run([...command(HYPERKUBE), '--version']), { code: 0, signal: null, out, err: '' })
@@ -160,7 +160,7 @@ describe('hyperkube --make-symlinks', () => {
 })
 
 describe('makeSymlinks on Windows', () => {
-  it('writes command files that pass the name on', async () => {
+  it('writes command files that pass on the name', async () => {
     const folder = join(scratch, 'windows')
     mkdirSync(folder)
     const shim = pathToFileURL(join(scratch, 'hyperkube'))
@@ -195,7 +195,7 @@ interface Report {
   readonly pid: number
 }
 
-describe('the started program', () => {
+describe('program that bin/hyperkube starts', () => {
   const home = join(scratch, 'package')
   const shim = join(home, 'bin', 'hyperkube')
   before(() => {
@@ -206,8 +206,8 @@ describe('the started program', () => {
   })
 
   for (const { name, command, onlyOne, skip } of STARTS) {
-    describe(`by ${name}`, { skip, timeout: 30_000 }, () => {
-      it('gets its name and arguments unchanged, and returns its exit code', async () => {
+    describe(`with launcher ${name}`, { skip, timeout: 30_000 }, () => {
+      it('gets its name and arguments unchanged, and its exit code is returned', async () => {
         const args = ['echo', 'a b', '$HOME', '*', '"', "'", '', '--', '--version=x', 'é']
         const { code, out, err } = await run([...command(join(home, 'kubectl')), ...args])
         const { invokedAs, leaked, ...report } = JSON.parse(out) as Report
@@ -224,7 +224,7 @@ describe('the started program', () => {
         await gone(pid)
       })
 
-      it('ends at once on the second signal', async () => {
+      it('exits at once on the second signal', async () => {
         const { child, firstLine, ended } = start([...command(shim), 'stubborn'])
         const { pid } = JSON.parse(await firstLine) as Report
         child.kill('SIGINT')
@@ -238,7 +238,7 @@ describe('the started program', () => {
         await gone(pid)
       })
 
-      it('ends when the launcher is killed', async () => {
+      it('exits if the launcher is killed', async () => {
         const { child, firstLine, ended } = start([...command(shim), 'stubborn'])
         const { pid } = JSON.parse(await firstLine) as Report
         child.kill('SIGKILL')
@@ -257,28 +257,32 @@ describe('the started program', () => {
     })
   }
 
-  it('exits silently when its output pipe is closed', async () => {
+  it('exits silently if its output pipe is closed', async () => {
     const { child, ended } = start([shim, 'echo'])
     child.stdout.destroy()
     const { code, err } = await ended
     assert.deepEqual([code, err], [141, ''])
   })
 
-  it('reports the required Node version without one', { skip: process.platform === 'win32' && 'no sh' }, async () => {
-    const bare = join(scratch, 'bare')
-    const tools = join(bare, 'tools')
-    mkdirSync(tools, { recursive: true })
-    cpSync(join(ROOT, 'bin'), join(bare, 'bin'), { recursive: true })
-    for (const tool of ['sh', 'env', 'readlink', 'uname']) {
-      const found = ['/bin', '/usr/bin'].map((folder) => join(folder, tool)).find((path) => existsSync(path))
-      if (found !== undefined) symlinkSync(found, join(tools, tool))
-    }
-    const { code, out, err } = await run([join(bare, 'bin', 'hyperkube'), '--version'], { env: { PATH: tools } })
-    assert.deepEqual([code, out], [1, ''])
-    assert.match(err, /^hyperkube needs Node\.js 24 or newer and found none\.\nRun "npm install" in /)
-  })
+  it(
+    'reports the required Node.js version if there is none',
+    { skip: process.platform === 'win32' && 'no sh' },
+    async () => {
+      const bare = join(scratch, 'bare')
+      const tools = join(bare, 'tools')
+      mkdirSync(tools, { recursive: true })
+      cpSync(join(ROOT, 'bin'), join(bare, 'bin'), { recursive: true })
+      for (const tool of ['sh', 'env', 'readlink', 'uname']) {
+        const found = ['/bin', '/usr/bin'].map((folder) => join(folder, tool)).find((path) => existsSync(path))
+        if (found !== undefined) symlinkSync(found, join(tools, tool))
+      }
+      const { code, out, err } = await run([join(bare, 'bin', 'hyperkube'), '--version'], { env: { PATH: tools } })
+      assert.deepEqual([code, out], [1, ''])
+      assert.match(err, /^hyperkube needs Node\.js 24 or newer and found none\.\nRun "npm install" in /)
+    },
+  )
 
-  it('uses a recent enough node in PATH if the package has none', async () => {
+  it('uses a recent enough node in PATH if the package contains none', async () => {
     const bare = join(scratch, 'path-node')
     cpSync(join(ROOT, 'bin'), join(bare, 'bin'), { recursive: true })
     writeFileSync(join(bare, 'bin', 'entry.cjs'), PROGRAM)

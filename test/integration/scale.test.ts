@@ -29,7 +29,7 @@ function scale(replicas: number, metadata: object = {}): object {
   }
 }
 
-describe('scale', () => {
+describe('scale subresource', () => {
   let plane: ControlPlane
   before(async () => {
     plane = await startControlPlane()
@@ -76,7 +76,7 @@ describe('scale', () => {
       .map(({ manager, operation, subresource }) => [manager, operation, subresource ?? ''].join(' ').trim())
   }
 
-  it('is a view of the workload', async () => {
+  it('shows the replicas of the workload', async () => {
     const { spec, status, metadata } = await get()
     assert.deepEqual([spec, status], [{ replicas: 3 }, { replicas: 0, selector: 'app=x,z' }])
     assert.deepEqual(Object.keys(metadata).sort(), ['creationTimestamp', 'name', 'namespace', 'resourceVersion', 'uid'])
@@ -91,7 +91,7 @@ describe('scale', () => {
     assert.deepEqual(table.rows[0]?.cells.slice(0, 3), ['web', 3, 0])
   })
 
-  it('is written by PUT, which becomes the owner of the replicas', async () => {
+  it('can be written by PUT, which becomes the owner of the replicas', async () => {
     assert.deepEqual(await owners(), ['maker Update'])
     const answer = await put(scale(5), '?fieldManager=hpa')
     assert.deepEqual([answer.status, (answer.json() as unknown as ScaleBody).spec], [200, { replicas: 5 }])
@@ -100,7 +100,7 @@ describe('scale', () => {
     assert.deepEqual(await owners(), ['hpa Update scale'])
   })
 
-  it('is written by every kind of patch', async () => {
+  it('can be written by every kind of patch', async () => {
     for (const [type, body, manager, replicas] of [
       [MERGE, { spec: { replicas: 5 } }, 'm', 5],
       [STRATEGIC, { spec: { replicas: 6 } }, 's', 6],
@@ -114,7 +114,7 @@ describe('scale', () => {
     assert.deepEqual((await get()).spec, {})
   })
 
-  it('is applied, with a conflict if another manager owns the replicas', async () => {
+  it('can be applied, with a conflict if another manager owns the replicas', async () => {
     const refused = await apply(scale(5), '?fieldManager=app')
     assert.equal(refused.status, 409)
     const { message, details } = refused.json() as { message: string; details: { causes: object[] } }
@@ -135,7 +135,7 @@ describe('scale', () => {
     assert.deepEqual((await get()).spec, { replicas: 6 })
   })
 
-  it('respects the resourceVersion and uid of the request', async () => {
+  it('respects the resourceVersion and UID of the request', async () => {
     const { metadata } = await get()
     const { resourceVersion, uid } = metadata
     assert.equal((await put(scale(4, { resourceVersion, uid }))).status, 200)
@@ -154,7 +154,7 @@ describe('scale', () => {
     assert.deepEqual((await get()).spec, { replicas: 4 })
   })
 
-  it('is not written by a dry run', async () => {
+  it('stays unchanged on a dry run', async () => {
     const answer = await put(scale(9), '?dryRun=All')
     assert.deepEqual((answer.json() as unknown as ScaleBody).spec, { replicas: 9 })
     assert.equal((await apply(scale(9), '?dryRun=All&force=true&fieldManager=app')).status, 200)
@@ -162,7 +162,7 @@ describe('scale', () => {
     assert.deepEqual([(await get()).spec, await owners()], [{ replicas: 3 }, ['maker Update']])
   })
 
-  it('raises the generation of the workload, and only when something changed', async () => {
+  it('increases the generation of the workload, but only if something changed', async () => {
     const generation = async (): Promise<unknown> =>
       ((await plane.request('GET', path.replace(/\/scale$/, ''))).json()['metadata'] as { generation: number })
         .generation
@@ -256,7 +256,7 @@ describe('scale', () => {
     ],
   ]
   for (const [name, request, status, text] of refusals) {
-    it(`refuses ${name}`, async () => {
+    it(`rejects ${name}`, async () => {
       const answer = await request()
       assert.match(answer.text, text)
       assert.equal(answer.status, status)
@@ -270,7 +270,7 @@ describe('scale', () => {
   })
 })
 
-describe('deleting a Job', () => {
+describe('deletion of a Job', () => {
   it('warns that its pods stay, unless the request has a propagation policy', async () => {
     await using plane = await startControlPlane()
     const path = '/apis/batch/v1/namespaces/default/jobs'

@@ -154,7 +154,7 @@ const SERVICES = '/api/v1/namespaces/default/services'
 const nodePortOf = ({ body }: Answer): number | undefined =>
   (body['spec'] as { ports: { nodePort?: number }[] } | undefined)?.ports[0]?.nodePort
 
-describe('several servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
+describe('several API servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
   let cluster: TestCluster
   let [a, b]: Server[] = []
 
@@ -202,7 +202,7 @@ describe('several servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
     assert.equal(new Set(answers.map(nodePortOf)).size, 60)
   })
 
-  it('allocate a requested port to one of several concurrent requests', async () => {
+  it('allocate a requested node port to one of several concurrent requests', async () => {
     const answers = await Promise.all(
       [a!, b!].map((server, n) => server.call('POST', SERVICES, service(`asked-${n}`, 30_050))),
     )
@@ -222,7 +222,7 @@ describe('several servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
     assert.equal((await taker.call('POST', SERVICES, service('again', 30_050))).status, 201)
   })
 
-  it('remove themselves from the endpoints when they stop, and restore all ports when they start', async () => {
+  it('remove themselves from the endpoints when they stop, and rebuild all port allocations when they start', async () => {
     const log = await a!.stop()
     assert.doesNotMatch(log, /^E/m)
     assert.ok(!(await endpoints(b!)).includes('192.0.2.1'))

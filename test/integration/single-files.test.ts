@@ -56,7 +56,7 @@ describe('a bundled program', { skip }, () => {
   })
 
   for (const name of Object.keys(FILES)) {
-    it(`prints the same as its sources when it is ${name}`, async () => {
+    it(`prints the same as its sources if it is ${name}`, async () => {
       const [own, ofSources] = await Promise.all([
         said(published, name, '--help'),
         said(join(ROOT, 'bin', 'hyperkube'), name, '--help'),
@@ -66,7 +66,7 @@ describe('a bundled program', { skip }, () => {
     })
   }
 
-  it('can be started by its own name', async () => {
+  it('can be started by its name', async () => {
     for (const name of ['kube-apiserver', 'kube-controller-manager']) {
       const link = join(folder, name)
       symlinkSync(published, link)
@@ -75,7 +75,7 @@ describe('a bundled program', { skip }, () => {
     }
   })
 
-  it('serves as kube-apiserver', async () => {
+  it('can run kube-apiserver', async () => {
     const own = join(folder, 'server')
     await mkdir(own)
     const prepared = await prepareServer(own)
@@ -88,7 +88,7 @@ describe('a bundled program', { skip }, () => {
     }
   })
 
-  it('starts a cluster as up', async () => {
+  it('can run hyperkube up', async () => {
     const args = [`--data-dir=${join(folder, 'data')}`, `--kubeconfig=${join(folder, 'config')}`, '-o', 'json']
     const child = spawn(published, ['up', '--runtime=simulated', ...args], {
       env,

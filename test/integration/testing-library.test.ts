@@ -48,7 +48,7 @@ function assertSame(one: string, other: string): void {
   if (one !== other) assert.equal(one.slice(at - 300, at + 100), other.slice(at - 300, at + 100))
 }
 
-describe('test cluster', () => {
+describe('cluster of the testing library', () => {
   it('runs a Deployment until it is stable', async () => {
     await using cluster = await startCluster({ clock: 'virtual', nodes: 2 })
     await cluster.client.create(Deployments, deployment('web', 3))
@@ -59,7 +59,7 @@ describe('test cluster', () => {
     assert.ok(cluster.clock.now().getTime() < Date.UTC(2026, 0, 1, 0, 1))
   })
 
-  it('uses real time by default, which cannot be advanced', async () => {
+  it('uses real time by default, which tests cannot advance', async () => {
     await using cluster = await startCluster()
     await cluster.client.create(Deployments, deployment('web', 1))
     await cluster.settle()
@@ -70,7 +70,7 @@ describe('test cluster', () => {
     )
   })
 
-  it('serves HTTPS with its kubeconfig, and applies RBAC', async () => {
+  it('serves HTTPS with a kubeconfig, and enforces RBAC', async () => {
     await using cluster = await startCluster({ clock: 'virtual', nodes: 0 })
     await using connected = await connect({
       userAgent: 'outside',
@@ -83,7 +83,7 @@ describe('test cluster', () => {
     await assert.rejects(jane.list(Pods, { namespace }), (error) => isForbidden(error))
   })
 
-  it('repeats with the same seed, and differs with another', async () => {
+  it('behaves the same with the same seed, and differently with another', async () => {
     const live = async (seed: number): Promise<string> => {
       await using cluster = await startCluster({ clock: 'virtual', seed, nodes: 2 })
       await cluster.client.create(Deployments, deployment('web', 2))
@@ -97,7 +97,7 @@ describe('test cluster', () => {
     assert.match(first, /"reason":"SawCompletedJob"/)
   })
 
-  it('runs a daily CronJob for a week', async () => {
+  it('runs a daily CronJob for a week of virtual time', async () => {
     await using cluster = await startCluster({ clock: 'virtual', pulse: '2h' })
     const { client, clock } = cluster
     await client.create(CronJobs, cronJob('nightly', '0 3 * * *'))
@@ -111,7 +111,7 @@ describe('test cluster', () => {
     assert.equal((await client.list(Jobs, { namespace })).items.length, 3)
   })
 
-  it('renews a client certificate for two years', async () => {
+  it('renews a client certificate for two years of virtual time', async () => {
     await using cluster = await startCluster({ clock: 'virtual', pulse: '24h', nodes: 0 })
     const { client, clock } = cluster
     const endMs = clock.now().getTime() + spanMs('730d')
@@ -144,7 +144,7 @@ describe('test cluster', () => {
     assert.equal(status.conditions?.find(({ type }) => type === 'Ready')?.status, 'True')
   })
 
-  it('keeps the remaining pages of a list in a fork', async () => {
+  it('serves the remaining pages of a list after a fork', async () => {
     await using cluster = await startCluster({ clock: 'virtual', controllers: [] })
     const { client } = cluster
     for (const name of ['a', 'b', 'c'])
@@ -163,7 +163,7 @@ describe('test cluster', () => {
     assert.deepEqual(shown(await fork.client.list(ConfigMaps, { namespace })), ['a old', 'b new'])
   })
 
-  it('forks from now or from an earlier state', async () => {
+  it('can be forked from now or from an earlier state', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     await cluster.client.create(Deployments, deployment('web', 2))
     await cluster.settle()
@@ -179,7 +179,7 @@ describe('test cluster', () => {
     assert.deepEqual(await phases(earlier), ['Running', 'Running'])
   })
 
-  it('starts repeatedly from a snapshot with the same behaviour', async () => {
+  it('can be started repeatedly from a snapshot with the same behaviour', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     await cluster.client.create(CronJobs, cronJob('often', '*/5 * * * *'))
     await cluster.settle()
@@ -194,7 +194,7 @@ describe('test cluster', () => {
     assertSame(await goOn(), first)
   })
 
-  it('names the object that keeps changing', async () => {
+  it('names the object that keeps changing if it does not become stable', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     await cluster.client.create(CronJobs, cronJob('often', '* * * * *'))
     await assert.rejects(
@@ -239,7 +239,7 @@ async function signed(cluster: TestCluster, name: string): Promise<string> {
   return Buffer.from(after?.certificate ?? '', 'base64').toString()
 }
 
-describe('span', () => {
+describe('span() of virtual time', () => {
   for (const [text, ms] of [
     ['90s', 90_000],
     ['1h30m', 5_400_000],
@@ -247,7 +247,7 @@ describe('span', () => {
     ['1d12h', 129_600_000],
     [250, 250],
   ] as const) {
-    it(`${text} is ${ms} ms`, () => assert.equal(spanMs(text), ms))
+    it(`parses ${text} as ${ms} ms`, () => assert.equal(spanMs(text), ms))
   }
-  it('rejects other words', () => assert.throws(() => spanMs('soon'), /invalid duration/))
+  it('rejects other texts', () => assert.throws(() => spanMs('soon'), /invalid duration/))
 })

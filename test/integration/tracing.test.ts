@@ -110,7 +110,7 @@ function nesting(spans: readonly Collected[], trace: string): string[] {
   }
 }
 
-describe('traced requests', () => {
+describe('tracing of API requests', () => {
   let hook: WebhookServer
   let spans: Collected[]
   before(async () => {
@@ -150,7 +150,7 @@ describe('traced requests', () => {
 
   const FILTERS = ['audit', 'constrainedimpersonation', 'priorityandfairness', 'authorization']
 
-  it('have nested spans: the request, each filter, the handler', () => {
+  it('creates nested spans: the request, each filter, the handler', () => {
     assert.deepEqual(nesting(spans, traceId('1')), [
       'GET /api/v1/namespaces/{:namespace}/namespaces/{:name}',
       ...FILTERS,
@@ -160,7 +160,7 @@ describe('traced requests', () => {
     assert.deepEqual(nesting(spans, traceId('3')), ['GET', ...FILTERS])
   })
 
-  it('have attributes of request, user and response', () => {
+  it('records attributes of request, user and response', () => {
     const whole = only('GET /api/v1/namespaces', '2')
     const { 'audit-id': auditId, 'server.port': port, 'network.peer.port': peer, ...rest } = whole.attributes
     assert.ok(auditId !== '' && Number(port) > 0 && Number(peer) > 0)
@@ -199,12 +199,12 @@ describe('traced requests', () => {
     assert.deepEqual(only('Get', '4').events, ['About to Get from storage'])
   })
 
-  it('are sampled if their parent is sampled', () => {
+  it('samples a request if its parent is sampled', () => {
     const traces = new Set(spans.map(({ span }) => hex(span.traceId)))
     assert.deepEqual(traces, new Set(['1', '2', '3', '4', '7'].map(traceId)))
   })
 
-  it('continue in webhooks', () => {
+  it('passes the context to webhooks', () => {
     const work = only('Create', '7')
     assert.deepEqual(work.events[0], 'limitedReadBody succeeded')
     const call = only('Call validating webhook', '7')
@@ -229,7 +229,7 @@ describe('traced requests', () => {
   })
 })
 
-it('of unprivileged users start a new trace with a link', async () => {
+it('starts a new trace with a link for unprivileged users', async () => {
   const spans = await collect(async (plane) => {
     const headers = { ...traced('6'), authorization: 'Bearer jane' }
     await plane.request('GET', '/version', undefined, headers)
@@ -244,7 +244,7 @@ it('of unprivileged users start a new trace with a link', async () => {
   )
 })
 
-it('continue in aggregated servers', async () => {
+it('passes the context to aggregated servers', async () => {
   const { port, spans, server } = await startCollector()
   const folder = mkdtempSync(join(tmpdir(), 'hyperkube-tracing-'))
   const file = join(folder, 'tracing.yaml')
@@ -265,7 +265,7 @@ it('continue in aggregated servers', async () => {
   assert.equal(asked.headers['traceparent'], `00-${traceId('8')}-${hex(sent.span.spanId)}-01`)
 })
 
-it('are refused with an invalid configuration, and absent if tracing is off', async () => {
+it('fails at start with an invalid configuration, and is off by default', async () => {
   const refusal = async (settings: object): Promise<string> => {
     const starting = startControlPlane({ settings: { 'tracing-config-file': 'no/such.yaml', ...settings } })
     const error = await starting.then(
@@ -284,7 +284,7 @@ it('are refused with an invalid configuration, and absent if tracing is off', as
   )
 })
 
-it('lose only their spans if the collector is unreachable', async () => {
+it('loses only spans if the collector is unreachable', async () => {
   const { port, server } = await startCollector()
   await server.stop(0)
   const lost: unknown[] = []

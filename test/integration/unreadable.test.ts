@@ -26,8 +26,8 @@ async function put(key: string, text: string | null): Promise<void> {
 
 const get = async (path: string): Promise<number> => (await plane.request('GET', path)).status
 
-describe('a stored value that cannot be decoded', () => {
-  it('fails only reads of the object and of its list', async () => {
+describe('stored value that cannot be decoded', () => {
+  it('fails only reads of its object and of its list', async () => {
     await put('configmaps/default/broken', '{"kind":"ConfigMap","metada')
     assert.deepEqual(await Promise.all([get(`${CONFIG_MAPS}/broken`), get(CONFIG_MAPS)]), [500, 500])
     assert.deepEqual(
@@ -53,8 +53,8 @@ describe('a stored value that cannot be decoded', () => {
   })
 })
 
-describe('a custom resource with metadata of the wrong types', () => {
-  it('is returned without them, and can be deleted', async () => {
+describe('custom resource with metadata fields of wrong types', () => {
+  it('is returned without these fields, and can be deleted', async () => {
     const definition = {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',

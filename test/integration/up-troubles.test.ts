@@ -50,7 +50,7 @@ after(() => {
 const reach = (): Promise<Connected> => connect({ userAgent: 'test', kubeconfig })
 
 describe('hyperkube up with invalid settings or a full disk', () => {
-  it('accepts disabled gates and versions, and reports unknown ones', async () => {
+  it('accepts disabled feature gates and API versions, and reports unknown ones', async () => {
     const data = join(dir, 'gates')
     assert.match(up(data, '--feature-gates=Nonsense=true').err, /unrecognized feature gate: Nonsense/)
     const address = '--kubelet-address: "everywhere" is not an IP address'
@@ -91,7 +91,7 @@ describe('hyperkube up with invalid settings or a full disk', () => {
     assert.deepEqual((await connection.client.get(ConfigMaps, map)).data, { a: '1' })
   })
 
-  it('reports a full disk', { skip: whyNoDisk }, () => {
+  it('reports a full disk at start', { skip: whyNoDisk }, () => {
     assert.ok(mount(1))
     try {
       const { code, err } = up(join(disk, 'data'))
@@ -111,7 +111,7 @@ describe('hyperkube up with invalid settings or a full disk', () => {
   })
 
   it(
-    'continues to read when the disk fills up, refuses writes with a clear message, and accepts them again when there is space',
+    'serves reads when the disk fills up, refuses writes with a clear message, and accepts them again when there is space',
     { skip: whyNoDisk },
     async () => {
       assert.ok(mount(64))

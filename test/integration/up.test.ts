@@ -161,7 +161,7 @@ describe('hyperkube up', () => {
   })
 
   it(
-    'continues an existing cluster: kubectl scales, controllers create pods and sign certificates, the scheduler binds',
+    'continues an existing cluster: kubectl scales, controllers create pods and sign certificates, the scheduler binds pods',
     { skip: whyNoKubectl },
     async () => {
       const server = up('--secure-port=0', '--nodes=0')
@@ -231,7 +231,7 @@ describe('hyperkube up', () => {
     }
   })
 
-  it('reports an invalid kubeconfig or a directory in use before it changes anything', async () => {
+  it('reports an invalid kubeconfig or a data directory in use before it changes anything', async () => {
     const broken = join(dir, 'broken')
     writeFileSync(broken, 'clusters: [')
     const { code, err } = await up('--secure-port=0', `--data-dir=${join(dir, 'other')}`, `--kubeconfig=${broken}`)
@@ -253,7 +253,7 @@ describe('hyperkube up', () => {
     await stops(server, 'SIGTERM')
   })
 
-  it('stops while it waits for nodes, without a message that it is ready', async () => {
+  it('stops while it waits for nodes, without printing that it is ready', async () => {
     const place = join(dir, 'early')
     const where = [`--data-dir=${place}`, `--kubeconfig=${join(place, 'kubeconfig')}`, '--secure-port=0', '-o=json']
     const { code, out } = await runProgram((context) => upProgram.run(context, AbortSignal.abort()), {
@@ -279,7 +279,7 @@ describe('hyperkube up --detach, status, down and reset', () => {
     for (const each of [one, two]) run('down', each)
   })
 
-  it('start several clusters that outlive the command, each with its own context', () => {
+  it('start several clusters that outlive the command, each with a separate context', () => {
     for (const [at, each] of [one, two].entries()) {
       const { code, out, err } = run(
         'up',

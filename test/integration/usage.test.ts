@@ -14,7 +14,7 @@ const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 const cpu = (usageNanoCores: number): object => ({ time: TIME, usageNanoCores })
 const memory = (workingSetBytes: number): object => ({ time: TIME, workingSetBytes })
 
-describe('usage', () => {
+describe('API metrics.k8s.io', () => {
   let plane: ControlPlane
   const clock = createVirtualClock()
   const asked: string[] = []
@@ -70,7 +70,7 @@ describe('usage', () => {
     assert.equal((await plane.request('POST', `${API}/nodes`, {})).status, 405)
   })
 
-  it('contains nodes that answer', async () => {
+  it('contains nodes whose kubelet responds', async () => {
     const nodes = await items('/nodes')
     assert.deepEqual(
       nodes.map(({ metadata }) => (metadata as { name: string }).name),
@@ -105,7 +105,7 @@ describe('usage', () => {
     assert.equal((await plane.request('GET', `${API}/namespaces/default/pods/new`)).status, 404)
   })
 
-  it('is a table for people', async () => {
+  it('can be read as a table', async () => {
     const answer = await plane.request('GET', `${API}/namespaces/default/pods`, undefined, { accept: TABLE })
     const { columnDefinitions, rows } = answer.json() as Record<string, { name?: string; cells?: unknown }[]>
     assert.deepEqual(
@@ -115,14 +115,14 @@ describe('usage', () => {
     assert.deepEqual(rows?.[0]?.cells, ['web', '250000001n', '65Mi', '15s'])
   })
 
-  it('has a protobuf form, which kubectl top asks for', async () => {
+  it('has a protobuf form, which kubectl top requests', async () => {
     for (const path of ['/nodes', '/nodes/n1', '/pods', '/namespaces/default/pods/web']) {
       const answer = await plane.request('GET', `${API}${path}`, undefined, { accept: PROTOBUF })
       assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, PROTOBUF], path)
     }
   })
 
-  it('scrapes a node once per window', async () => {
+  it('scrapes a node once per period', async () => {
     await clock.advance(15_000)
     asked.length = 0
     await items('/nodes')
@@ -139,7 +139,7 @@ describe('usage', () => {
     )
   })
 
-  it('does not break OpenAPI documents', async () => {
+  it('is not part of the OpenAPI documents', async () => {
     for (const path of ['/openapi/v2', '/openapi/v3', '/openapi/v3/apis/metrics.k8s.io/v1beta1']) {
       assert.equal((await plane.request('GET', path)).status, 200, path)
     }

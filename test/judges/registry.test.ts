@@ -39,7 +39,7 @@ function isUsed(file: string): boolean {
   return [...(USERS.get(basename(file)) ?? [])].some((user) => user !== file)
 }
 
-describe('the registry of judges', () => {
+describe('registry of judges', () => {
   it('lists every script that can be run', () => {
     const missing = SCRIPTS.filter((file) => isProgram(file) && !REGISTERED.has(file) && !TOOLS.has(file))
     assert.deepEqual(missing, [])
@@ -101,23 +101,23 @@ const run = (more: Partial<LastRun>): LastRun => ({
   ...more,
 })
 
-describe('the page of judges', () => {
+describe('page docs/judges.md', () => {
   const cases: readonly (readonly [title: string, LastRun])[] = [
     ['a run that passed', run({})],
     ['a run that failed', run({ hasPassed: false, result: 'exit code 1; 4 of 5', lastGreen: undefined })],
     ['a run that failed after one that passed', run({ hasPassed: false, lastGreen: 'def5678' })],
   ]
   for (const [title, last] of cases)
-    it(`keeps ${title}`, () => {
+    it(`lists ${title}`, () => {
       assert.deepEqual(parsePage(formatPage(new Map([['one', last]]), [JUDGE])), new Map([['one', last]]))
     })
 
-  it('keeps judges that have not run as such', () => {
+  it('lists judges that have not run as such', () => {
     assert.deepEqual(parsePage(formatPage(new Map(), [JUDGE])), new Map())
   })
 })
 
-describe('the age of a result', () => {
+describe("age of a judge's result", () => {
   const history = [
     { commit: 'fff0000', files: ['src/cel/a.ts'] },
     { commit: 'eee0000', files: ['src/kubelet/a.ts'] },
@@ -137,7 +137,7 @@ describe('the age of a result', () => {
     assert.equal(commitsSince(JUDGE, new Map([['one', failed]]), history), 1)
   })
 
-  it('is infinite for a judge that has never passed', () => {
+  it('is infinite if the judge has never passed', () => {
     assert.equal(commitsSince(JUDGE, new Map(), history), Infinity)
   })
 })

@@ -39,19 +39,19 @@ after(async () => {
 
 for (const cases of everyCase) {
   const answers = answersOf(cases.kind)
-  describe(`${cases.kind.group || 'core'} ${answersKey(cases.kind)}`, () => {
+  describe(`validation of ${cases.kind.group || 'core'} ${answersKey(cases.kind)}`, () => {
     it('accepts the valid object', async () => {
       const { code, body } = await asker.askValid(cases)
       assert.equal(code, 201, JSON.stringify(body))
     })
     for (const refusal of cases.refused) {
-      it(`refuses ${refusal.on ?? 'create'}: ${refusal.why}`, async () => {
+      it(`rejects on ${refusal.on ?? 'create'}: ${refusal.why}`, async () => {
         const answer = await asker.ask(cases, refusal)
         assert.deepEqual(refusalIn(answer), expected(refusal, answers[refusal.why]))
       })
     }
     for (const trial of cases.taken ?? []) {
-      it(`accepts ${trial.on ?? 'create'}: ${trial.why}`, async () => {
+      it(`accepts on ${trial.on ?? 'create'}: ${trial.why}`, async () => {
         const { code, body } = await asker.ask(cases, trial)
         assert.ok(code < 400, JSON.stringify(body))
       })
@@ -59,8 +59,8 @@ for (const cases of everyCase) {
   })
 }
 
-describe('the cases', () => {
-  it('cover every kind that is served by default', () => {
+describe('cases of validation', () => {
+  it('include every kind that is served by default', () => {
     const isEnabled = createGates(new Map())
     const served = groups
       .flatMap(({ versions }) => versions.filter(({ servedByDefault }) => servedByDefault))
@@ -73,7 +73,7 @@ describe('the cases', () => {
     )
   })
 
-  it('refuse updates of every kind that can be updated', () => {
+  it('include updates of every kind that can be updated', () => {
     const updated = everyCase.filter(({ kind }) => kind.verbs.includes('update'))
     const few = updated.filter(
       ({ refused }) => refused.filter(({ on = 'create' }) => on !== 'create').length < FEWEST_UPDATES,

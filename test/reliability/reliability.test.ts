@@ -49,7 +49,7 @@ async function cleanRun(backend: BackendName, fault: FaultName, seed: number): P
   return result
 }
 
-describe('the reliability harness', { concurrency: 2 }, () => {
+describe('reliability harness of storage backends', { concurrency: 2 }, () => {
   it('has a test for each seeded defect', () => {
     assert.deepEqual(
       SEEDED.map(([defect]) => defect),
@@ -80,11 +80,11 @@ const FAULTED: readonly (readonly [BackendName, FaultName, number])[] = [
   ['etcd', 'pause', 1],
 ]
 
-describe('the guarantees of a store hold for', { concurrency: 2 }, () => {
+describe('reliability of a storage backend', { concurrency: 2 }, () => {
   for (const [backend, fault, runs] of FAULTED) {
     const skip = whyNoBackend(backend) ?? FAULTS[fault].whyNot?.() ?? false
     for (let run = 1; run <= runs; run++) {
-      it(`${backend} with fault "${fault}", seed ${run}`, { skip, timeout: TEST_TIMEOUT_MS }, async () => {
+      it(`${backend} passes with fault "${fault}", seed ${run}`, { skip, timeout: TEST_TIMEOUT_MS }, async () => {
         await cleanRun(backend, fault, run)
       })
     }

@@ -22,7 +22,7 @@ import {
   startFrontPlane,
 } from './aggregated-server.ts'
 
-describe('the condition of an APIService', () => {
+describe('condition Available of an APIService', () => {
   let server: AggregatedServer
   let front: FrontPlane
   before(async () => {
@@ -121,7 +121,7 @@ describe('the condition of an APIService', () => {
   })
 })
 
-describe('a server that does not answer', () => {
+describe('availability check of an aggregated server that does not respond', () => {
   it('times out, and the next check opens a new connection', async () => {
     await using server = await startAggregatedServer()
     const service = { namespace: 'default', name: 'agg', port: 443 }
@@ -150,14 +150,14 @@ describe('a server that does not answer', () => {
   })
 })
 
-describe('an APIService', () => {
+describe('availability of an APIService', () => {
   let front: FrontPlane
   before(async () => {
     front = await startFrontPlane()
   })
   after(() => front[Symbol.asyncDispose]())
 
-  it('without a Service is available at once, also after its Service is removed', async () => {
+  it('without a Service is True at once, also after its Service is removed', async () => {
     await front.must('POST', API_SERVICES, {
       metadata: { name: 'v1.local.io' },
       spec: { group: 'local.io', version: 'v1', groupPriorityMinimum: 1, versionPriority: 1 },
@@ -171,7 +171,7 @@ describe('an APIService', () => {
     assert.deepEqual(await isSaid(front, 'Local', 'v1.local.io'), local)
   })
 
-  it('with an ExternalName Service is checked at that host, regardless of endpoints', async () => {
+  it('with an ExternalName Service depends on that host, regardless of endpoints', async () => {
     await using server = await startAggregatedServer()
     const spec = { type: 'ExternalName', externalName: 'localhost' }
     await front.must('POST', SERVICES, { metadata: { name: 'named' }, spec })
@@ -182,7 +182,7 @@ describe('an APIService', () => {
     await front.must('DELETE', `${API_SERVICES}/v1.agg.io`)
   })
 
-  it('whose server has the wrong certificate is not available', async () => {
+  it('is False if the server has the wrong certificate', async () => {
     await using server = await startAggregatedServer({ isStranger: true })
     await addService(front, server.port)
     await addApiService(front)
@@ -190,7 +190,7 @@ describe('an APIService', () => {
     assert.match(message ?? '', /x509: certificate is valid for other\.default\.svc, not agg\.default\.svc$/)
   })
 
-  it('answers every request with 503 in plain text while it is not available', async () => {
+  it('causes 503 in plain text for every request while it is False', async () => {
     for (const path of ['', '/widgets', '/namespaces/default/widgets/w']) {
       const { status, text, headers } = await front.plane.request('GET', `/apis/agg.io/v1${path}`)
       assert.deepEqual([status, text], [503, 'service unavailable\n'])

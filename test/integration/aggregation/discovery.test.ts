@@ -48,14 +48,14 @@ after(async () => {
   await server.stop()
 })
 
-describe('groups', () => {
+describe('API groups with aggregation', () => {
   it('are ordered by priority in every list', async () => {
     const wanted = ['apiregistration.k8s.io', ...BUILT_IN]
     assert.deepEqual(names((await front.must('GET', '/apis')).groups), wanted)
     assert.deepEqual(names((await aggregated()).groups), wanted)
   })
 
-  it('of APIServices are listed even if their server does not answer', async () => {
+  it('of APIServices are listed even if their server does not respond', async () => {
     const before = await aggregated()
     await addApiService(front)
     await isSaid(front, 'ServiceNotFound')
@@ -68,7 +68,7 @@ describe('groups', () => {
     assert.ok(paths.includes('/apis/agg.io') && paths.includes('/apis/agg.io/v1'))
   })
 
-  it('and versions move when their priority changes', async () => {
+  it('move in the list if priorities change', async () => {
     await addApiService(front, { versionPriority: 20, groupPriorityMinimum: 17_801 }, 'v1beta1')
     await addApiService(front, { versionPriority: 20, groupPriorityMinimum: 1 }, 'v1alpha1')
     await eventually(ofAgg, (versions) => versions.length === 3)
@@ -101,7 +101,7 @@ describe('groups', () => {
   })
 })
 
-describe('discovery of an aggregated server', () => {
+describe('discovery document of an aggregated server', () => {
   before(async () => {
     await addService(front, server.port)
     await isSaid(front, 'Passed')
@@ -124,7 +124,7 @@ describe('discovery of an aggregated server', () => {
     assert.match(text, /widgets/)
   })
 
-  it('is fetched again when the APIService changes, and only if it differs', async () => {
+  it('is fetched again if the APIService changes, and published only if it differs', async () => {
     const before = server.to('/apis').length
     await front.must('PATCH', `${API_SERVICES}/v1.agg.io`, { spec: { versionPriority: 12 } })
     await eventually(
@@ -135,7 +135,7 @@ describe('discovery of an aggregated server', () => {
     assert.equal((await ofAgg())[0].resources.length, 1)
   })
 
-  it('may use the older discovery formats', async () => {
+  it('may have the older discovery formats', async () => {
     const list = server.documents.get('/apis')?.body as Json
     const beta = { ...list, apiVersion: 'apidiscovery.k8s.io/v2beta1', items: structuredClone(list.items) }
     beta.items[0].versions[0].resources[0].resource = 'gadgets'
@@ -154,7 +154,7 @@ describe('discovery of an aggregated server', () => {
     assert.equal(old.freshness, 'Current')
   })
 
-  it('is marked stale while it is invalid, without affecting other groups', async () => {
+  it('is marked stale while it is invalid, without effect on other groups', async () => {
     const nonsense = ['{', '[]', '{"items":7}', `{"items":[{"versions":{"a":1}}]}`, '{"kind":"Pod","apiVersion":"v1"}']
     for (const [at, body] of nonsense.entries()) {
       server.documents.set('/apis', { type: AGGREGATED_V2, body })
@@ -170,7 +170,7 @@ describe('discovery of an aggregated server', () => {
     assert.deepEqual(LEGACY, server.documents.get('/apis/agg.io/v1')?.body)
   })
 
-  it('increments a metric each time the document is built', async () => {
+  it('is counted in a metric each time the document is built', async () => {
     const count = async (): Promise<number> => {
       const { text } = await front.plane.request('GET', '/metrics')
       return Number(/^aggregator_discovery_aggregation_count_total (\d+)$/m.exec(text)?.[1])
@@ -183,10 +183,10 @@ describe('discovery of an aggregated server', () => {
   })
 })
 
-describe('OpenAPI of an aggregated server', () => {
+describe('OpenAPI document of an aggregated server', () => {
   const index = async (): Promise<Json> => (await front.must('GET', '/openapi/v3')).paths
 
-  it('v3 has its own address in the index, and is fetched from the server', async () => {
+  it('in v3 has its own path in the index, and is fetched from the server', async () => {
     const paths = await eventually(index, (one) => one['apis/agg.io/v1'] !== undefined)
     assert.deepEqual(paths['apis/agg.io/v1'], { serverRelativeURL: '/openapi/v3/apis/agg.io/v1?hash=ABC' })
     assert.doesNotMatch(paths['apis/apps/v1'].serverRelativeURL, /STOLEN/)
@@ -208,7 +208,7 @@ describe('OpenAPI of an aggregated server', () => {
     )
   })
 
-  it('v2 is merged into the document, and conflicting definitions are renamed', async () => {
+  it('in v2 is merged into ours, and conflicting definitions are renamed', async () => {
     const { paths, definitions } = await eventually(
       () => front.must('GET', '/openapi/v2'),
       (one) => one.paths['/apis/agg.io/v1/widgets'] !== undefined,
@@ -250,7 +250,7 @@ describe('OpenAPI of an aggregated server', () => {
     if (sane !== undefined) server.documents.set('/openapi/v2', sane)
   })
 
-  it('v3 is converted from v2 if the server has only v2', async () => {
+  it('in v3 is converted from v2 if the server has only v2', async () => {
     server.documents.delete('/openapi/v3')
     server.documents.set('/openapi/v2', { body: server.documents.get('/openapi/v2')?.body })
     await front.must('PATCH', `${API_SERVICES}/v1.agg.io`, { spec: { versionPriority: 40 } })

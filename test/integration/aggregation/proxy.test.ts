@@ -128,7 +128,7 @@ describe('a request to an aggregated server', () => {
     )
   })
 
-  it('is authorized by this server first', async () => {
+  it('is authorized by kube-apiserver first', async () => {
     const before = server.seen.length
     const answer = await front.plane.request('DELETE', `${WIDGETS}/w`, undefined, asJane)
     assert.equal(answer.status, 403)
@@ -136,7 +136,7 @@ describe('a request to an aggregated server', () => {
     assert.equal(server.seen.slice(before).filter(({ method }) => method === 'DELETE').length, 0)
   })
 
-  it('may have any method and a body, and returns any response', async () => {
+  it('may have any method and a body, and gets any response', async () => {
     const got: [string, number][] = []
     server.answer = async (exchange) => {
       const body = await exchange.readBody(64 << 20)
@@ -154,7 +154,7 @@ describe('a request to an aggregated server', () => {
     )
   })
 
-  it('is answered with 502 if the server redirects', async () => {
+  it('gets 502 if the aggregated server redirects', async () => {
     server.answer = (exchange) => exchange.respond(307, ['Location', 'https://evil.example/'], '')
     const answer = await ask(WIDGETS, { redirect: 'manual' })
     assert.equal(answer.status, 502)
@@ -169,8 +169,8 @@ describe('a request to an aggregated server', () => {
   })
 })
 
-describe('a streaming response', () => {
-  it('arrives in pieces, and ends when the client disconnects', async () => {
+describe('a streaming response of an aggregated server', () => {
+  it('arrives in chunks, and ends when the client disconnects', async () => {
     const gone = Promise.withResolvers<void>()
     server.answer = (exchange) => {
       if (!exchange.path.includes('watch=true')) return undefined
@@ -189,7 +189,7 @@ describe('a streaming response', () => {
     await gone.promise
   })
 
-  it('is cut off if the server dies, and is not complete', async () => {
+  it('is aborted if the aggregated server dies', async () => {
     await using other = await startAggregatedServer()
     await addService(front, other.port, 'mortal')
     const spec = { service: { namespace: 'default', name: 'mortal' }, caBundle: undefined, insecureSkipTLSVerify: true }
@@ -212,7 +212,7 @@ describe('a streaming response', () => {
     assert.match(after.text, /^(?:service unavailable|error trying to reach service: .*)\n$/)
   })
 
-  it('leaves no connection open, regardless of which side closes it', async () => {
+  it('leaves no connection open, whichever side closes it', async () => {
     const open = new Set<object>()
     server.answer = (exchange) => {
       if (!exchange.path.includes('watch=true')) return undefined
@@ -267,7 +267,7 @@ describe('a streaming response', () => {
   })
 })
 
-describe('an upgraded connection', () => {
+describe('an upgraded connection to an aggregated server', () => {
   const upgrade = async (path: string): Promise<{ text: string; seen: Seen | undefined }> => {
     const socket = connectTls({ host: '127.0.0.1', port: front.plane.running.port, ca: front.plane.ca })
     await once(socket, 'secureConnect')
@@ -300,7 +300,7 @@ describe('an upgraded connection', () => {
     assert.equal(seen.caller, 'front-proxy-client')
   })
 
-  it('that the server refuses returns its response', async () => {
+  it('gets the response of the aggregated server if that refuses', async () => {
     server.answer = (exchange) =>
       exchange.upgradeProtocol === undefined ? undefined : Promise.resolve(exchange.respond(400, [], 'no'))
     const { text } = await upgrade(`${WIDGETS}/w/exec`)
@@ -308,7 +308,7 @@ describe('an upgraded connection', () => {
   })
 })
 
-describe('the certificate of the front proxy', () => {
+describe('client certificate of the front proxy', () => {
   it('is reloaded when its files change', async () => {
     server.answer = echo
     const renewed = frontProxy.issue({ commonName: 'renewed', purpose: 'client' })
@@ -320,7 +320,7 @@ describe('the certificate of the front proxy', () => {
     assert.equal(CA_BUNDLE, Buffer.from(authority.certificatePem).toString('base64'))
   })
 
-  it('of a proxy in front of this server is trusted too, and its uid header only if a flag allows it', async () => {
+  it('of a proxy in front of kube-apiserver is trusted too, and its UID header only with a feature gate', async () => {
     const shown = frontProxy.issue({ commonName: 'front-proxy-client', purpose: 'client' })
     const who = async (plane: FrontPlane): Promise<Json> => {
       const tls = { ca: plane.plane.ca, certificate: shown.certificatePem, key: shown.keyPem }
@@ -344,7 +344,7 @@ describe('the certificate of the front proxy', () => {
     assert.deepEqual(await who(other), { ...known, uid: 'u-1' })
   })
 
-  it('is published for aggregated servers, with the names of the user headers', async () => {
+  it('is signed by the CA in extension-apiserver-authentication, with the names of the user headers', async () => {
     const { data } = await front.must(
       'GET',
       '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication',

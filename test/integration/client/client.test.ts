@@ -50,7 +50,7 @@ for (const [how, open] of [
   ['over HTTPS', overHttps],
   ['inside the process', () => inProcess()],
 ] as const) {
-  describe(`a client ${how}`, () => {
+  describe(`API client ${how}`, () => {
     const namespace = how === 'over HTTPS' ? 'https' : 'process'
     const where = (name: string): { namespace: string; name: string } => ({ namespace, name })
     let client: ApiClient
@@ -60,7 +60,7 @@ for (const [how, open] of [
       await client.create(Namespaces, { metadata: { name: namespace } })
     })
 
-    it('creates, gets, updates, patches, applies, lists and deletes', async () => {
+    it('creates, gets, updates, patches, applies, lists and deletes objects', async () => {
       const made = await client.create(ConfigMaps, { metadata: where('a'), data: { x: '1' } })
       assert.equal(made.kind, 'ConfigMap')
       assert.equal(made.metadata.managedFields?.[0]?.manager, 'tester')
@@ -84,7 +84,7 @@ for (const [how, open] of [
       await assert.rejects(client.get(ConfigMaps, where('a')), isNotFound)
     })
 
-    it("throws the server's StatusError", async () => {
+    it('throws StatusError with the Status of the server', async () => {
       await client.create(ConfigMaps, { metadata: where('b') })
       await assert.rejects(client.create(ConfigMaps, { metadata: where('b') }), isAlreadyExists)
       await assert.rejects(client.create(ConfigMaps, { metadata: where('_') }), isInvalid)
@@ -92,7 +92,7 @@ for (const [how, open] of [
       await assert.rejects(client.get(ConfigMaps, where('dry')), isNotFound)
     })
 
-    it('maintains an indexed cache and notifies in order', async () => {
+    it('keeps an indexed cache of objects and calls handlers in order', async () => {
       const told: string[] = []
       const stop = new AbortController()
       const informer = new Informer({
@@ -125,7 +125,7 @@ for (const [how, open] of [
   })
 }
 
-describe('in-process client', () => {
+describe('API client in the process of the server', () => {
   it('has the identity and permissions of its user', async () => {
     const nobody = inProcess({ name: 'nobody', uid: '', groups: ['system:authenticated'], extra: {} })
     await assert.rejects(nobody.list(Pods, { namespace: 'default' }), (error: Error) => {
@@ -138,7 +138,7 @@ describe('in-process client', () => {
   })
 })
 
-describe('discovery', () => {
+describe('discovery of the API client', () => {
   it('finds kinds by resource name, short name and object', async () => {
     const { kinds, unknown } = await discover(inProcess())
     const map = new KindMap(kinds)

@@ -18,7 +18,7 @@ interface Me {
   readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
-describe('connection', () => {
+describe('connection of the API client', () => {
   let plane: ControlPlane
   let shiftMs = 0
   const clock: Clock = { ...realClock, elapsed: () => realClock.elapsed() + shiftMs }
@@ -47,7 +47,7 @@ describe('connection', () => {
     }
   }
 
-  it('rereads a token file', async () => {
+  it('uses the current token of a token file', async () => {
     let token = 'one\n'
     const me = await ask(configOf({ tokenFile: '/t' }), { readFile: () => Promise.resolve(token) })
     assert.equal((await me()).username, 'first')
@@ -57,7 +57,7 @@ describe('connection', () => {
     assert.equal((await me()).username, 'second')
   })
 
-  it('runs a plugin again when the server refuses its credentials', async () => {
+  it('runs a credential plugin again when the server rejects its credentials', async () => {
     const tokens = ['wrong', 'two']
     const exec = { command: 'x', apiVersion: 'client.authentication.k8s.io/v1', interactiveMode: 'Never' }
     const run: ConnectionTools['run'] = () =>
@@ -70,7 +70,7 @@ describe('connection', () => {
     assert.equal((await me()).username, 'second')
   })
 
-  it('presents a certificate and impersonates', async () => {
+  it('presents a client certificate and impersonates a user', async () => {
     const { users } = await parseKubeconfig(plane.kubeconfig, '/k')
     const [admin = {}] = users.values()
     assert.equal((await (await ask(configOf(admin)))()).username, 'admin')

@@ -65,7 +65,7 @@ function stand(identity: string, emulationVersion: string): AbortController {
 const holder = async (): Promise<string | undefined> => (await client().get(Leases, WHERE)).spec.holderIdentity
 
 describe('coordinated leader election', () => {
-  it('assigns the lease to a candidate, and to the next when it is gone', async () => {
+  it('assigns the Lease to a candidate, and to another when the first is gone', async () => {
     const first = stand('a', '1.36.0')
     await clock.advance(10_000)
     assert.deepEqual(log, ['a leads'])
@@ -80,7 +80,7 @@ describe('coordinated leader election', () => {
     assert.deepEqual(log, ['a leads', 'b leads'])
   })
 
-  it('moves the lease to a candidate that emulates an older version', async () => {
+  it('moves the Lease to a candidate that emulates an older version', async () => {
     stand('new', '1.36.0')
     await clock.advance(10_000)
     stand('old', '1.35.0')
@@ -91,7 +91,7 @@ describe('coordinated leader election', () => {
     assert.equal(await holder(), 'old')
   })
 
-  it('never acquires a lease that the server did not assign', async () => {
+  it('never lets a candidate acquire a Lease that the server did not assign', async () => {
     await client().create(Leases, { metadata: WHERE, spec: {} })
     const stop = new AbortController()
     stops.push(stop)
@@ -101,7 +101,7 @@ describe('coordinated leader election', () => {
     assert.deepEqual(log, [])
   })
 
-  it('deletes candidates without renewals for half an hour', async () => {
+  it('deletes candidates that were not renewed for half an hour', async () => {
     const stop = stand('a', '1.36.0')
     await clock.advance(10_000)
     stop.abort()

@@ -44,7 +44,7 @@ describe('EventRecorder', () => {
     assert.equal(told.length, 1 + 9 + 1)
   })
 
-  it('merges repeats of a waiting event, and counts later ones', async () => {
+  it('merges repeats of a queued event, and counts later ones', async () => {
     const sent: string[] = []
     const real = client()
     const counted = {
@@ -67,7 +67,7 @@ describe('EventRecorder', () => {
     assert.equal(Date.parse(lastTimestamp ?? '') - Date.parse(firstTimestamp ?? ''), 5000)
   })
 
-  it('drops bursts about one object for five minutes', async () => {
+  it('drops bursts of events about one object for five minutes', async () => {
     const recorder = new EventRecorder({ client: client(), source: { component: 'tester' } })
     const say = (reason: string): void => recorder.record(pod, { type: 'Normal', reason, message: 'so' })
     for (let n = 0; n < 40; n++) say(`R${n}`)
@@ -79,7 +79,7 @@ describe('EventRecorder', () => {
     assert.equal((await events()).length, 26)
   })
 
-  it('drops waiting events when it is aborted', async () => {
+  it('drops queued events when it is aborted', async () => {
     const end = new AbortController()
     const recorder = new EventRecorder({ client: client(), source: { component: 'tester' }, signal: end.signal })
     recorder.record(pod, { type: 'Normal', reason: 'First', message: 'so' })

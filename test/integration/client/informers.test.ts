@@ -71,7 +71,7 @@ describe('shared informers', () => {
 })
 
 describe('informers of one process', () => {
-  it('share decoded objects; plain watches get their own', async () => {
+  it('share decoded objects, but separate watches do not', async () => {
     const stop = new AbortController()
     const { signal } = stop
     const onError = (error: unknown): void => assert.fail(error as Error)
@@ -106,7 +106,7 @@ describe('informers of one process', () => {
     await client.delete(ConfigMaps, { namespace, name: 'd' })
   })
 
-  it('share them also for objects created at the same moment, and with a selector', async () => {
+  it('share objects that were created at the same moment, also with a selector', async () => {
     const stop = new AbortController()
     const informersOf = (seed: number, selection: Selection): Informers =>
       new Informers({
@@ -136,7 +136,7 @@ describe('informers of one process', () => {
   })
 })
 
-describe('dry run', () => {
+describe('dry run of the API client', () => {
   it('returns the result and stores nothing', async () => {
     const dryRun = ['All']
     const where = { namespace, name: 'never' }

@@ -56,7 +56,7 @@ function campaign(identity: string, log: string[], transport?: Transport): Leadi
 }
 
 describe('leader election', () => {
-  it('elects one leader, and the next one after a release', async () => {
+  it('has one leader, and another one after the first releases the Lease', async () => {
     const log: string[] = []
     const a = campaign('a', log)
     await clock.advance(1000)
@@ -78,7 +78,7 @@ describe('leader election', () => {
     await b.ended
   })
 
-  it('stops the work of a leader that cannot renew before another one starts', async () => {
+  it('ends the work of a leader that cannot renew the Lease before another one starts', async () => {
     const log: string[] = []
     let isCut = false
     const wire = plane.running.server.clientAs(ADMIN)

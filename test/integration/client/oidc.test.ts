@@ -83,7 +83,7 @@ async function open(
   return { client: new ApiClient({ ...connection, clock, userAgent: 'tester/v1' }), connection, files }
 }
 
-describe('oidc auth provider', () => {
+describe('oidc auth provider of a kubeconfig', () => {
   const usual = (): Record<string, string> => ({
     'idp-issuer-url': issuer,
     'client-id': 'me',
@@ -114,7 +114,7 @@ describe('oidc auth provider', () => {
     connection.close()
   })
 
-  it('sends client credentials in the body to providers that need that', async () => {
+  it('sends client credentials in the body to providers that require that', async () => {
     answer = (body) =>
       body.includes('client_id') ? { status: 200, body: { id_token: NEW } } : { status: 401, body: {} }
     const { client, connection, files } = await open(usual())
@@ -139,7 +139,7 @@ describe('oidc auth provider', () => {
     ],
   ]
   for (const [more, reply, message] of refusals) {
-    it(`reports "${message.slice(0, 60)}"`, async () => {
+    it(`fails with "${message.slice(0, 60)}"`, async () => {
       answer = () => (reply === undefined ? { status: 200, body: {} } : { status: 400, body: reply })
       const { client, connection } = await open({ ...usual(), ...more })
       await assert.rejects(client.list(ConfigMaps), { name: 'ConfigError', message })
@@ -147,7 +147,7 @@ describe('oidc auth provider', () => {
     })
   }
 
-  it('needs an issuer and a client ID', async () => {
+  it('requires an issuer and a client ID', async () => {
     await assert.rejects(open({ 'client-id': 'me' }), { message: 'Must provide idp-issuer-url' })
     await assert.rejects(open({ 'idp-issuer-url': issuer }), { message: 'Must provide client-id' })
   })

@@ -68,11 +68,11 @@ const textOf = async (isSo: (text: string | undefined) => boolean): Promise<stri
 }
 
 describe('example operator', () => {
-  it('is short enough to read at once', async () => {
+  it('has at most 80 lines', async () => {
     assert.ok((await readFile(join(ROOT, 'examples/operator.ts'), 'utf8')).split('\n').length <= 80)
   })
 
-  it('creates a ConfigMap for a custom resource, and reports in status and event', async () => {
+  it('creates a ConfigMap for a custom resource, and reports that in status and event', async () => {
     assert.equal(await textOf((text) => text !== undefined), 'Hello, world!')
     const greeting = await until(
       { client, kind: Greetings, namespace, name: 'hello', timeoutMs },
@@ -91,7 +91,7 @@ describe('example operator', () => {
     )
   })
 
-  it('repairs foreign changes and deletions', async () => {
+  it('repairs foreign changes and deletions of the ConfigMap', async () => {
     const where = { namespace, name: 'hello-greeting' }
     await client.patch(ConfigMaps, where, { type: 'merge', value: { data: { text: 'Go away!' } } })
     await textOf((text) => text === 'Hello, world!')
@@ -99,7 +99,7 @@ describe('example operator', () => {
     await textOf((text) => text === 'Hello, world!')
   })
 
-  it('follows changes of the spec', async () => {
+  it('updates the ConfigMap if the spec changes', async () => {
     await client.patch(Greetings, { namespace, name: 'hello' }, { type: 'merge', value: { spec: { name: 'moon' } } })
     await textOf((text) => text === 'Hello, moon!')
     await until(
@@ -108,14 +108,14 @@ describe('example operator', () => {
     )
   })
 
-  it('removes its objects before the custom resource goes', async () => {
+  it('deletes the ConfigMap before the custom resource', async () => {
     await client.delete(Greetings, { namespace, name: 'hello' })
     await until({ client, kind: Greetings, namespace, name: 'hello', timeoutMs }, (one) => one === undefined)
     const { items } = await client.list(ConfigMaps, { namespace, fieldSelector: 'metadata.name=hello-greeting' })
     assert.deepEqual(items, [])
   })
 
-  it('ends on a signal, with all events written', async () => {
+  it('exits on a signal after all events are written', async () => {
     operator.kill('SIGTERM')
     const [code] = (await once(operator, 'exit')) as [number | null]
     assert.deepEqual([code, said.replaceAll(/^.*(?:Conflict|modified)[\s\S]*?\n}\n/gm, '')], [0, ''])

@@ -31,15 +31,15 @@ const waitFor = (name: string, more: Partial<UntilOptions<ConfigMap>> = {}): Unt
   ...more,
 })
 
-describe('until', () => {
-  it('resolves at once if the predicate is already true', async () => {
+describe('until() of the API client', () => {
+  it('resolves at once if the condition is already true', async () => {
     await client.create(ConfigMaps, { metadata: { namespace, name: 'a' }, data: { is: 'so' } })
     const found = until(waitFor('a'), (one) => one?.data?.['is'] === 'so')
     await clock.advance(1000)
     assert.equal((await found)?.metadata.name, 'a')
   })
 
-  it('resolves when the predicate becomes true, and when the object is deleted', async () => {
+  it('resolves when the condition becomes true, and when the object is deleted', async () => {
     const seen: (string | undefined)[] = []
     const found = until(waitFor('b'), (one) => {
       seen.push(one?.data?.['step'])
@@ -59,7 +59,7 @@ describe('until', () => {
     assert.equal(await gone, undefined)
   })
 
-  it("rejects on a timeout, with the signal's reason, and with the predicate's error", async () => {
+  it("rejects on a timeout, with the signal's reason, and with an error of the callback", async () => {
     const late = assert.rejects(
       until(waitFor('c', { timeoutMs: 60_000 }), (one) => one !== undefined),
       UntilTimeout,

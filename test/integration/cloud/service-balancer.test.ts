@@ -65,7 +65,7 @@ const reasonsOf = async (name: string): Promise<string[]> => {
   return items.filter(({ involvedObject }) => involvedObject.name === name).map(({ reason = '' }) => reason)
 }
 
-test('a Service has the addresses of all eligible nodes until it changes its type', async () => {
+test('a LoadBalancer Service has the addresses of all eligible nodes until its type changes', async () => {
   await add('web')
   assert.deepEqual(await addressesOf('web'), ['192.168.7.1', '192.168.7.2'])
   assert.deepEqual(await reasonsOf('web'), ['EnsuringLoadBalancer', 'EnsuredLoadBalancer'])
@@ -81,7 +81,7 @@ test('a Service has the addresses of all eligible nodes until it changes its typ
   assert.equal(metadata.finalizers, undefined)
 })
 
-test('a deleted Service goes after its cleanup', async () => {
+test('a deleted LoadBalancer Service is removed after its cleanup', async () => {
   await add('web')
   await client.delete(Services, { namespace: 'default', name: 'web' })
   await clock.advance(1000)
@@ -89,13 +89,13 @@ test('a deleted Service goes after its cleanup', async () => {
   assert.ok((await reasonsOf('web')).includes('DeletedLoadBalancer'))
 })
 
-test('a Service with a loadBalancerClass is ignored', async () => {
+test('a LoadBalancer Service with a loadBalancerClass is ignored', async () => {
   await add('other', { loadBalancerClass: 'example.com/mine' })
   assert.deepEqual(await addressesOf('other'), [])
   assert.deepEqual(await reasonsOf('other'), [])
 })
 
-test('Local traffic goes to nodes with an endpoint', async () => {
+test('a LoadBalancer Service with policy Local has only nodes with an endpoint', async () => {
   await add('web', { externalTrafficPolicy: 'Local' })
   assert.deepEqual(await addressesOf('web'), [])
   await client.create(EndpointSlices, {
@@ -108,7 +108,7 @@ test('Local traffic goes to nodes with an endpoint', async () => {
   assert.deepEqual(await addressesOf('web'), ['192.168.7.2'])
 })
 
-test('the oldest Service gets a port, the next one follows, and node ports are reserved', async () => {
+test('a load balancer port belongs to the oldest Service, then to the next one, and node ports are reserved', async () => {
   await add('first')
   await add('second')
   assert.deepEqual(await addressesOf('second'), [])

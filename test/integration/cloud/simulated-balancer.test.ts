@@ -18,7 +18,7 @@ function service(name: string, spec: object = {}): Draft<Service> {
   } as Draft<Service>
 }
 
-describe('the load balancer of simulated nodes', () => {
+describe('load balancer of simulated nodes', () => {
   let cluster: TestCluster
   before(async () => {
     cluster = await startCluster({ clock: 'virtual' })
@@ -30,7 +30,7 @@ describe('the load balancer of simulated nodes', () => {
     return (status?.loadBalancer?.ingress ?? []).map(({ ip = '' }) => ip)
   }
 
-  it('gives each Service an address of its own', async () => {
+  it('gives each Service a separate address', async () => {
     await cluster.client.create(Services, service('web'))
     await cluster.client.create(Services, service('shop'))
     await cluster.clock.advance('10s')
@@ -41,19 +41,19 @@ describe('the load balancer of simulated nodes', () => {
     assert.deepEqual(new Set(reasons), new Set(['EnsuredLoadBalancer', 'EnsuringLoadBalancer']))
   })
 
-  it('gives the address that spec.loadBalancerIP asks for', async () => {
+  it('gives a Service the address in spec.loadBalancerIP', async () => {
     await cluster.client.create(Services, service('fixed', { loadBalancerIP: '192.0.2.7' }))
     await cluster.clock.advance('10s')
     assert.deepEqual(await addressesOf(cluster, 'fixed'), ['192.0.2.7'])
   })
 
-  it('leaves Services with a loadBalancerClass alone', async () => {
+  it('ignores Services with a loadBalancerClass', async () => {
     await cluster.client.create(Services, service('other', { loadBalancerClass: 'example.com/x' }))
     await cluster.clock.advance('10s')
     assert.deepEqual(await addressesOf(cluster, 'other'), [])
   })
 
-  it('frees the address of a deleted Service and removes its finalizer', async () => {
+  it('releases the address of a deleted Service and removes its finalizer', async () => {
     await cluster.client.delete(Services, { namespace, name: 'fixed' })
     await cluster.clock.advance('10s')
     assert.ok(
@@ -64,7 +64,7 @@ describe('the load balancer of simulated nodes', () => {
     assert.deepEqual(await addressesOf(cluster, 'again'), ['192.0.2.7'])
   })
 
-  it('keeps addresses in a fork', async () => {
+  it('keeps addresses in a fork of the cluster', async () => {
     const addresses = await addressesOf(cluster, 'web')
     await using fork = await cluster.fork()
     await fork.clock.advance('10s')

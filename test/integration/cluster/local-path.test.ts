@@ -55,8 +55,8 @@ async function messages(reason: string): Promise<readonly string[]> {
 
 const isGone = (name: string): Promise<boolean> => client.get(PersistentVolumes, { name }).then(() => false, isNotFound)
 
-describe('local-path', () => {
-  it('gives a claim a directory on its node, which is deleted with the claim', async () => {
+describe('local-path provisioner', () => {
+  it('creates a directory for a claim on its node, and deletes it with the claim', async () => {
     const uid = await claim('data', ['ReadWriteOnce'])
     const volume = await client.get(PersistentVolumes, { name: `pvc-${uid}` })
     assert.equal(volume.spec.hostPath?.path, `/volumes/pvc-${uid}_storage_data`)

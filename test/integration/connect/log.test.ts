@@ -27,8 +27,8 @@ after(() => connected.stop())
 const ask = (path: string): ReturnType<ConnectedPlane['plane']['request']> =>
   connected.plane.request('GET', `${PODS}/${path}`)
 
-describe('a log', () => {
-  it('is requested from the kubelet with our client certificate, and returned as text', async () => {
+describe('pod log through the API server', () => {
+  it('is requested from the kubelet with the client certificate of the server, and returned as text', async () => {
     const { kubelet } = connected
     kubelet.answer = (exchange) => exchange.respond(200, ['Content-Encoding', 'identity', 'X-Theirs', '1'], 'line 1\n')
     const answer = await ask('one/log?tailLines=5&timestamps=true&previous&sinceTime=2026-01-01T00:00:00Z&follow=false')
@@ -42,7 +42,7 @@ describe('a log', () => {
     assert.equal(kubelet.asked.at(-1), `GET ${path}?${query}`)
   })
 
-  it('arrives as soon as it is written', async () => {
+  it('arrives as soon as the container writes it', async () => {
     let writer: ResponseWriter | undefined
     connected.kubelet.answer = (exchange) => {
       writer = exchange.stream(200, [])
@@ -57,7 +57,7 @@ describe('a log', () => {
     assert.equal((await reader?.read())?.done, true)
   })
 
-  it('is no longer requested when the client disconnects', async () => {
+  it('is aborted at the kubelet when the client disconnects', async () => {
     const gone = Promise.withResolvers<void>()
     connected.kubelet.answer = (exchange) => {
       const writer = exchange.stream(200, [])
@@ -71,7 +71,7 @@ describe('a log', () => {
     await gone.promise
   })
 
-  it('that breaks off is reported as incomplete', async () => {
+  it('is reported as incomplete if the kubelet aborts it', async () => {
     connected.kubelet.answer = (exchange) => {
       const writer = exchange.stream(200, [])
       writer.write(Buffer.from('x'))
@@ -98,7 +98,7 @@ describe('a log', () => {
   })
 })
 
-describe('a refused log request', () => {
+describe('refused request of a pod log', () => {
   const refused = async (path: string, status: number, message: string | RegExp): Promise<void> => {
     const answer = await ask(path)
     assert.equal(answer.status, status, answer.text)
@@ -107,7 +107,7 @@ describe('a refused log request', () => {
     else assert.match(String(said), message)
   }
 
-  it('names a missing pod, a missing container, or several containers without a choice', async () => {
+  it('names a missing pod or container, or the containers of the pod if none is chosen', async () => {
     await refused('none/log', 404, 'pods "none" not found')
     await refused('one/log?container=x', 400, 'container x is not valid for pod one')
     await refused('two/log', 400, 'a container name must be specified for pod two, choose one of: [a b]')
@@ -121,12 +121,12 @@ describe('a refused log request', () => {
     await refused('one/log/more', 404, 'the server could not find the requested resource')
   })
 
-  it('is empty for a pod without a node', async () => {
+  it('gets an empty response for a pod without a node', async () => {
     const answer = await ask('waiting/log')
     assert.deepEqual([answer.status, answer.text], [204, ''])
   })
 
-  it('returns the error text of the kubelet', async () => {
+  it('contains the error text of the kubelet', async () => {
     const { kubelet } = connected
     const says = (status: number, text: string): void => {
       kubelet.answer = (exchange) => exchange.respond(status, [], text)
@@ -149,11 +149,11 @@ describe('a refused log request', () => {
     assert.ok(!kubelet.asked.some((request) => request.includes('canary')))
   })
 
-  it('refuses forbidden kubelet addresses (CVE-2022-3294)', async () => {
+  it('never connects to forbidden kubelet addresses (CVE-2022-3294)', async () => {
     await refused('trap/log', 500, /address not allowed/)
   })
 
-  it('accepts an unknown kubelet certificate only if the client allows it', async () => {
+  it('accepts an unknown kubelet certificate only if the client allows that', async () => {
     const kubeletFiles = new Map([...KUBELET_FILES, ['kubelet-ca', kubeletTls.certificate]])
     await using strict = await startConnectedPlane({ kubeletFiles })
     await addNode(strict, 'n1')
@@ -166,8 +166,8 @@ describe('a refused log request', () => {
   })
 })
 
-describe('certificates for kubelets', () => {
-  it('are reloaded, and their failures are counted', async () => {
+describe('client certificates for kubelets', () => {
+  it('are reloaded, and failed reloads are counted', async () => {
     const kubeletFiles = new Map([...KUBELET_FILES, ['kubelet-ca', kubeletTls.certificate]])
     await using plane = await startConnectedPlane({ kubeletFiles })
     await addNode(plane, 'n1')
@@ -186,7 +186,7 @@ describe('certificates for kubelets', () => {
   })
 })
 
-describe('a followed log', () => {
+describe('followed pod log through the API server', () => {
   const endless = (connected: ConnectedPlane): void => {
     connected.kubelet.answer = (exchange) => void exchange.stream(200, []).write(Buffer.from('x'))
   }

@@ -96,7 +96,7 @@ const refusal = async (path: string): Promise<readonly unknown[]> => {
 }
 const WEB = `${PODS}/web/proxy`
 
-describe('a request to a pod', () => {
+describe('proxied request to a pod', () => {
   it('arrives with method, path, query, headers and body, and without credentials', async () => {
     const headers = { 'x-mine': '1', 'content-type': 'text/plain' }
     const answer = await ask(`${WEB}/a/b%20c/?q=1&timeout=5&r=%zz`, 'PUT', 'some body', headers)
@@ -109,7 +109,7 @@ describe('a request to a pod', () => {
     assert.equal(seen.headers['x-forwarded-uri'], `${WEB}/a/b%20c/`)
   })
 
-  it("returns the response headers, except those for the pod's own origin", async () => {
+  it("gets the response headers, except those for the pod's own origin", async () => {
     const { headers } = await ask(`${WEB}/x`)
     assert.equal(headers.get('x-own'), 'y')
     assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2'])
@@ -129,7 +129,7 @@ describe('a request to a pod', () => {
     assert.equal(seen.url, '/etc/passwd')
   })
 
-  it('succeeds if the pod answers early or with an empty body', async () => {
+  it('succeeds if the pod responds early or with an empty body', async () => {
     assert.equal((await ask(`${WEB}/nothing`)).status, 204)
     const large = await ask(`${WEB}/up`, 'POST', 'x'.repeat(2_000_000), { 'content-type': 'text/plain' })
     assert.deepEqual([large.status, seen.body.length], [201, 2_000_000])
@@ -149,7 +149,7 @@ describe('a request to a pod', () => {
     assert.deepEqual(await refusal(`${PODS}/https:bare:${port}/proxy/x`), [503, tls])
   })
 
-  it('that breaks off is reported as incomplete', async () => {
+  it('fails if the pod aborts the response', async () => {
     const answer = await connected.fetch(`${WEB}/half`)
     await assert.rejects(answer.text())
   })
@@ -164,20 +164,20 @@ describe('a request to a pod', () => {
   })
 })
 
-describe('a response of a pod', () => {
+describe('proxied response of a pod', () => {
   const locationOf = async (to: string): Promise<string | null> => {
     const answer = await connected.fetch(`${WEB}/redirect?to=${encodeURIComponent(to)}`, { redirect: 'manual' })
     assert.equal(answer.status, 302)
     return answer.headers.get('location')
   }
 
-  it('that redirects is rewritten to lead through the proxy', async () => {
+  it('with a redirect leads through the proxy', async () => {
     assert.equal(await locationOf('/login'), `${WEB}/login`)
     assert.equal(await locationOf(`http://10.1.2.3:${port}/login`), `${WEB}/login`)
     assert.equal(await locationOf('https://elsewhere.example/'), 'https://elsewhere.example/')
   })
 
-  it('with HTML has its links rewritten, compressed or not', async () => {
+  it('with HTML has rewritten links, compressed or not', async () => {
     const page = PAGE.replace('/login', `${WEB}/login`)
     const plain = await ask(`${WEB}/page`)
     assert.equal(plain.text, page)
@@ -187,14 +187,14 @@ describe('a response of a pod', () => {
   })
 })
 
-describe('a refused proxy request to a pod', () => {
-  it('targets a loopback, link-local or missing address (CVE-2020-8562, CVE-2022-3294)', async () => {
+describe('refused proxy request to a pod', () => {
+  it('includes targets at loopback, link-local and missing addresses (CVE-2020-8562, CVE-2022-3294)', async () => {
     for (const pod of ['here', 'trap', 'young']) {
       assert.deepEqual(await refusal(`${PODS}/${pod}/proxy/x`), [400, 'address not allowed'])
     }
   })
 
-  it('names a missing pod, an invalid name or a missing port', async () => {
+  it('gets an error with the missing pod, the invalid name or the missing port', async () => {
     assert.deepEqual(await refusal(`${PODS}/none/proxy/x`), [404, 'pods "none" not found'])
     assert.deepEqual(await refusal(`${PODS}/ftp:web:80/proxy/x`), [400, 'invalid pod request "ftp:web:80"'])
     assert.deepEqual(await refusal(`${PODS}/a:b:c:d/proxy/x`), [400, 'invalid pod request "a:b:c:d"'])
@@ -206,7 +206,7 @@ describe('a refused proxy request to a pod', () => {
   })
 })
 
-describe('a request to a service', () => {
+describe('proxied request to a Service', () => {
   const SERVICES = '/api/v1/namespaces/default/services'
 
   before(async () => {
@@ -239,7 +239,7 @@ describe('a request to a service', () => {
     }
   })
 
-  it('is refused if the service has no endpoint', async () => {
+  it('fails if the Service has no endpoint', async () => {
     const none = (id: string): readonly unknown[] => [503, `no endpoints available for service "${id}"`]
     assert.deepEqual(await refusal(`${SERVICES}/none/proxy/x`), [404, 'services "none" not found'])
     assert.deepEqual(await refusal(`${SERVICES}/web/proxy/x`), none('web'))
@@ -255,24 +255,24 @@ describe('a request to a service', () => {
   })
 })
 
-describe('a request to a node', () => {
+describe('proxied request to a node', () => {
   const NODES = '/api/v1/nodes'
 
-  it('goes to its kubelet with our client certificate', async () => {
+  it('goes to the kubelet with the client certificate of the server', async () => {
     const answer = await ask(`${NODES}/far/proxy/metrics?x=1`)
     assert.deepEqual([answer.status, answer.text], [200, 'fine'])
     assert.equal(connected.kubelet.asked.at(-1), 'GET /metrics?x=1')
     assert.match(connected.kubelet.caller, /kube-apiserver-kubelet-client/)
   })
 
-  it("is refused if the kubelet's certificate is for another address", async () => {
+  it("fails if the kubelet's certificate is for another address", async () => {
     await addNode(connected, 'swapped', '10.9.9.8')
     const [status, message] = await refusal(`${NODES}/swapped/proxy/metrics`)
     assert.equal(status, 503)
     assert.match(String(message), /^error trying to reach service: .*10\.9\.9\.8/)
   })
 
-  it('reaches other ports of its machine without a client certificate', async () => {
+  it('reaches other ports of the machine without a client certificate', async () => {
     assert.equal((await ask(`${NODES}/far:${port}/proxy/x`)).status, 201)
   })
 
@@ -292,7 +292,7 @@ describe('a request to a node', () => {
     assert.deepEqual([status, message], [503, 'error trying to reach service: address not allowed'])
   })
 
-  it('needs create on nodes/proxy for commands in containers, with any method', async () => {
+  it('requires create on nodes/proxy for commands in containers, with any method', async () => {
     const { plane, kubelet } = connected
     const roles: readonly (readonly [user: string, verbs: readonly string[]])[] = [
       ['none', []],
@@ -335,7 +335,7 @@ describe('a request to a node', () => {
     }
   })
 
-  it('needs create on nodes/proxy when it upgrades to WebSocket', async () => {
+  it('requires create on nodes/proxy for an upgrade to WebSocket', async () => {
     const commands = `${NODES}/far/proxy/exec/default/web/c?command=id`
     await assert.rejects(connected.webSocket(commands, [], READER), { status: 403 })
     await assert.rejects(connected.webSocket(`${PODS}/web:1/proxy/x`, [], READER), { status: 500 })

@@ -58,7 +58,7 @@ function onSpdy(serve: (session: SpdySession) => Promise<void>, protocol?: strin
 }
 
 describe('exec by WebSocket with a kubelet that speaks SPDY', () => {
-  it('is translated to SPDY streams, and its outcome to a Status', async () => {
+  it('is translated to SPDY streams, and its exit code to a Status', async () => {
     onSpdy(async ({ connection, stream }) => {
       const stdin = await textOf(await stream('stdin'))
       const [stdout, stderr, error] = [await stream('stdout'), await stream('stderr'), await stream('error')]
@@ -81,7 +81,7 @@ describe('exec by WebSocket with a kubelet that speaks SPDY', () => {
     assert.match(connected.kubelet.caller, /kube-apiserver-kubelet-client/)
   })
 
-  it('carries the terminal size, and a single output stream', async () => {
+  it('passes on the terminal size, and may have a single output stream', async () => {
     onSpdy(async ({ connection, stream }) => {
       const resize = await stream('resize')
       const stdout = await stream('stdout')
@@ -99,7 +99,7 @@ describe('exec by WebSocket with a kubelet that speaks SPDY', () => {
     assert.equal(connected.kubelet.asked.at(-1), 'POST /attach/default/a/c?error=1&input=1&output=1&tty=1')
   })
 
-  it('carries megabytes in both directions', async () => {
+  it('transfers megabytes in both directions', async () => {
     const size = 3_000_000
     onSpdy(async ({ connection, stream }) => {
       const stdout = await stream('stdout')
@@ -140,7 +140,7 @@ describe('exec by WebSocket with a kubelet that speaks SPDY', () => {
     assert.ok(!connected.kubelet.asked.some((request) => request.includes('canary')))
   })
 
-  it('ends at the kubelet when the client disconnects', async () => {
+  it('is aborted at the kubelet when the client disconnects', async () => {
     const session = Promise.withResolvers<SpdySession>()
     onSpdy(async (one) => {
       await one.stream('stdout')
@@ -216,7 +216,7 @@ describe('exec without translation', () => {
 const TUNNEL = [...WEBSOCKET, 'Sec-WebSocket-Protocol: SPDY/3.1+portforward.k8s.io']
 
 describe('port forwarding by WebSocket', () => {
-  it('carries SPDY in WebSocket messages, unwrapped for the kubelet', async () => {
+  it('transfers SPDY in WebSocket messages, unwrapped for the kubelet', async () => {
     connected.kubelet.answer = async (exchange) => {
       const { socket } = exchange.upgrade()
       socket.write(switching('Upgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: portforward.k8s.io\r\n'))
@@ -239,7 +239,7 @@ describe('port forwarding by WebSocket', () => {
     assert.equal(connected.kubelet.lastHeaders['sec-websocket-key'], undefined)
   })
 
-  it("returns the kubelet's refusal", async () => {
+  it('returns the error of the kubelet', async () => {
     connected.kubelet.answer = (exchange) => exchange.respond(404, [], 'pod does not exist')
     const socket = dialPlane(connected)
     socket.write(upgradeRequest('GET', `${PODS}/a/portforward`, TUNNEL))
@@ -262,14 +262,14 @@ describe('port forwarding by WebSocket', () => {
   })
 })
 
-describe('refused exec', () => {
+describe('refused exec request', () => {
   const refused = async (method: string, path: string, token = 'admin'): Promise<readonly unknown[]> => {
     const headers = { authorization: `Bearer ${token}` }
     const answer = await connected.plane.request(method, `${PODS}/${path}`, undefined, headers)
     return [answer.status, answer.json()['message']]
   }
 
-  it('returns the reason', async () => {
+  it('contains the reason', async () => {
     assert.deepEqual(await refused('POST', 'a/exec?command=ls'), [400, 'Upgrade request required'])
     assert.deepEqual(await refused('POST', 'none/exec'), [404, 'pods "none" not found'])
     const hostless = [400, 'pod waiting does not have a host assigned']
@@ -280,7 +280,7 @@ describe('refused exec', () => {
     assert.equal((await refused('PUT', 'a/exec'))[0], 405)
   })
 
-  it('needs the create permission, although WebSocket uses GET', async () => {
+  it('requires the create permission, although WebSocket uses GET', async () => {
     const before = connected.kubelet.asked.length
     for (const part of ['exec?command=ls', 'attach?stdout=1', 'portforward']) {
       await assert.rejects(open(`a/${part}`, V5, READER), { status: 403 })
@@ -293,8 +293,8 @@ describe('refused exec', () => {
   })
 })
 
-describe('streams', () => {
-  it('are counted by protocol', async () => {
+describe('metrics of streams', () => {
+  it('count them by protocol', async () => {
     const { text } = await connected.plane.request('GET', '/metrics')
     const series: readonly string[] = text.match(/^apiserver_(?:websocket|stream)\S+/gm) ?? []
     const ways = ['proxied_to_kubelet', 'translated_at_apiserver']
@@ -311,7 +311,7 @@ describe('streams', () => {
 })
 
 /** CVE-2018-1002105: after an upgrade that failed, the client spoke to the kubelet as the API server. */
-describe('a connection whose upgrade failed', () => {
+describe('connection after a refused upgrade', () => {
   const REFUSALS: readonly (readonly [string, number, string])[] = [
     ['403 Forbidden', 403, 'no way'],
     ['200 OK', 500, 'invalid upgrade response: status code 200'],

@@ -53,15 +53,15 @@ afterEach(async () => {
 
 const text = (value: string | undefined): string => Buffer.from(value ?? '', 'base64').toString()
 
-describe('service accounts', () => {
-  it('named default exist in every namespace, and are recreated', async () => {
+describe('service account controllers', () => {
+  it('create the account default in every namespace, and recreate it', async () => {
     await client.delete(ServiceAccounts, { namespace, name: 'default' })
     await clock.advance(1000)
     const account = await client.get(ServiceAccounts, { namespace, name: 'default' })
     assert.equal(account.secrets, undefined)
   })
 
-  it('get tokens in Secrets that name them', async () => {
+  it('add tokens to Secrets that name an account', async () => {
     const account = await client.create(ServiceAccounts, { metadata: { namespace, name: 'robot' } })
     const annotations = { 'kubernetes.io/service-account.name': 'robot' }
     const metadata = { namespace, name: 'robot-token', annotations }
@@ -83,7 +83,7 @@ describe('service accounts', () => {
     })
   })
 
-  it('are deleted with their tokens, and drop references to deleted Secrets', async () => {
+  it('delete tokens with their account, and references to deleted Secrets', async () => {
     const secrets = [{ name: 'robot-token' }, { name: 'other' }]
     await client.create(ServiceAccounts, { metadata: { namespace, name: 'robot' }, secrets })
     const annotations = { 'kubernetes.io/service-account.name': 'robot' }
@@ -104,8 +104,8 @@ describe('service accounts', () => {
   })
 })
 
-describe('root CA ConfigMap', () => {
-  it('exists in every namespace, and foreign changes are reverted', async () => {
+describe('root CA publisher', () => {
+  it('creates kube-root-ca.crt in every namespace, and reverts foreign changes', async () => {
     const where = { namespace, name: 'kube-root-ca.crt' }
     await client.patch(ConfigMaps, where, {
       type: 'merge',
@@ -121,8 +121,8 @@ describe('root CA ConfigMap', () => {
   })
 })
 
-describe('controller manager without a CA bundle', () => {
-  it('publishes an empty kube-root-ca.crt', async () => {
+describe('root CA publisher without a CA bundle', () => {
+  it('creates an empty kube-root-ca.crt', async () => {
     await controllers.stop()
     const only = startControllers(plane, clock, [rootCaCertificatePublisherController])
     try {
@@ -136,8 +136,8 @@ describe('controller manager without a CA bundle', () => {
   })
 })
 
-describe('aggregated roles', () => {
-  it("have the union of the selected roles' rules by name, and lose them again", async () => {
+describe('ClusterRole aggregation controller', () => {
+  it("sets the union of the selected roles' rules by name, and removes them again", async () => {
     const rule = (resource: string): { verbs: string[]; apiGroups: string[]; resources: string[] } => ({
       verbs: ['get'],
       apiGroups: [''],

@@ -60,8 +60,8 @@ const told = async (): Promise<string[]> => {
   )
 }
 
-describe('pod CIDRs', () => {
-  it('are allocated round-robin, and those of deleted nodes last', async () => {
+describe('node IPAM controller', () => {
+  it('allocates pod CIDRs round-robin, and those of deleted nodes last', async () => {
     await start({ 'cluster-cidr': '10.244.0.0/22' })
     assert.deepEqual(await add('n1'), ['10.244.0.0/24'])
     assert.deepEqual(await add('n2'), ['10.244.1.0/24'])
@@ -72,18 +72,18 @@ describe('pod CIDRs', () => {
     assert.deepEqual(await add('n5'), ['10.244.0.0/24'])
   })
 
-  it('have both families', async () => {
+  it('allocates pod CIDRs of both IP families', async () => {
     await start({ 'cluster-cidr': '10.244.0.0/16,fd00:1::/56' })
     assert.deepEqual(await add('n1'), ['10.244.0.0/24', 'fd00:1::/64'])
   })
 
-  it('skip the CIDRs that nodes already have', async () => {
+  it('skips the pod CIDRs that nodes already have', async () => {
     await start({ 'cluster-cidr': '10.244.0.0/16' })
     assert.deepEqual(await add('own', ['10.244.0.0/24']), ['10.244.0.0/24'])
     assert.deepEqual(await add('n1'), ['10.244.1.0/24'])
   })
 
-  it('are allocated when others are released, and the node gets an event until then', async () => {
+  it('records an event if no pod CIDR is free, and allocates one when another node is deleted', async () => {
     await start({ 'cluster-cidr': '10.244.0.0/24' })
     await add('n1')
     assert.deepEqual(await add('n2'), [])
@@ -93,7 +93,7 @@ describe('pod CIDRs', () => {
     assert.deepEqual((await client.get(Nodes, { name: 'n2' })).spec.podCIDRs, ['10.244.0.0/24'])
   })
 
-  it('are known after a restart', async () => {
+  it('reads allocated pod CIDRs after a restart', async () => {
     await start({ 'cluster-cidr': '10.244.0.0/16' })
     await add('n1')
     await controllers.stop()
@@ -102,7 +102,7 @@ describe('pod CIDRs', () => {
   })
 })
 
-describe('pod CIDRs with failing or unconfirmed writes', () => {
+describe('node IPAM controller with failing or unconfirmed writes', () => {
   type Step = readonly [node: number, isThere: boolean, waitMs: number]
   const steps = fc.array<Step>(
     fc.tuple(fc.integer({ min: 0, max: 3 }), fc.boolean(), fc.constantFrom(0, 3, 50, 1000)),
@@ -123,7 +123,7 @@ describe('pod CIDRs with failing or unconfirmed writes', () => {
     })
   }
 
-  it('are never shared by two nodes, and every node finally has some', async () => {
+  it('never gives one pod CIDR to two nodes, and finally gives one to every node', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.nat(), async (plan, seed) => {
         const settings = controllerSettings({ 'allocate-node-cidrs': true, 'cluster-cidr': '10.244.0.0/22' })
@@ -154,7 +154,7 @@ describe('pod CIDRs with failing or unconfirmed writes', () => {
   })
 })
 
-describe('ServiceCIDRs', () => {
+describe('ServiceCIDR controller', () => {
   const find = (name: string): Promise<ServiceCIDR> => client.get(ServiceCIDRs, { name })
   const ready = async (name: string): Promise<string> => {
     const condition = (await find(name)).status.conditions?.find(({ type }) => type === 'Ready')
@@ -176,7 +176,7 @@ describe('ServiceCIDRs', () => {
 
   beforeEach(() => start({ 'allocate-node-cidrs': false }))
 
-  it('get the Ready condition and a finalizer', async () => {
+  it('sets the Ready condition and a finalizer', async () => {
     await make('more', '10.9.0.0/24')
     assert.equal(await ready('more'), 'True  Kubernetes Service CIDR is ready')
     const { metadata } = await find('more')
@@ -189,7 +189,7 @@ describe('ServiceCIDRs', () => {
     assert.equal(await ready('kubernetes'), 'True  Kubernetes Service CIDR is ready')
   })
 
-  it('are deleted ten seconds after their deletion', async () => {
+  it('removes the finalizer ten seconds after a deletion', async () => {
     await make('more', '10.9.0.0/24')
     await remove('more')
     await clock.advance(8000)
@@ -198,7 +198,7 @@ describe('ServiceCIDRs', () => {
     await assert.rejects(find('more'), isNotFound)
   })
 
-  it('stay while an address would have no range', async () => {
+  it('keeps the finalizer while an IPAddress would have no other range', async () => {
     await make('more', '10.9.0.0/24')
     await serve('web', '10.9.0.7')
     await remove('more')
@@ -212,7 +212,7 @@ describe('ServiceCIDRs', () => {
     await assert.rejects(find('more'), isNotFound)
   })
 
-  it('go if another range contains all their addresses', async () => {
+  it('removes the finalizer if another range contains all addresses', async () => {
     await make('more', '10.9.0.0/24')
     await serve('web', '10.9.0.7')
     await remove('more')

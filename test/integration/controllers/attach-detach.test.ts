@@ -101,8 +101,8 @@ const told = async (name: string): Promise<string[]> => {
     .map(({ type, reason, message }) => `${type} ${reason} ${message}`)
 }
 
-describe('volume of a pod', () => {
-  it('is attached, reported in node status, and detached after the pod is gone', async () => {
+describe('attach/detach controller', () => {
+  it('attaches the volume of a pod, reports it in node status, and detaches it after the pod is gone', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     const [attachment, ...more] = await attachments()
@@ -123,7 +123,7 @@ describe('volume of a pod', () => {
     assert.deepEqual([await attachedTo('n1'), await attachments()], [[], []])
   })
 
-  it('is not attached on unmanaged nodes, nor for a driver without attachment', async () => {
+  it('attaches no volumes on unmanaged nodes, nor for a driver without attachment', async () => {
     const unmanaged = { metadata: { annotations: null } }
     await client.patch(Nodes, { name: 'n2' }, { type: 'merge', value: unmanaged })
     await volume('pv1', 'h1')
@@ -134,7 +134,7 @@ describe('volume of a pod', () => {
     assert.deepEqual(await attachments(), [])
   })
 
-  it('of an in-tree plugin is attached by its CSI driver on migrated nodes', async () => {
+  it('uses the CSI driver for an in-tree volume on migrated nodes', async () => {
     const containers = [{ name: 'c', image: 'i', resources: {} }]
     const volumes = [{ name: 'v', awsElasticBlockStore: { volumeID: 'aws://zone/vol-1', fsType: 'ext4' } }]
     await client.create(Pods, { metadata: { namespace, name: 'q1' }, spec: { containers, volumes, nodeName: 'n1' } })
@@ -159,7 +159,7 @@ describe('volume of a pod', () => {
     assert.deepEqual(await attachments(), [])
   })
 
-  it("reports the driver's error, and is retried", async () => {
+  it("reports the driver's error, and retries", async () => {
     await volume('pv2', 'h2')
     await pod('q1', 'pv2', 'n1')
     await driverSays({ attached: false, attachError: { message: 'boom' } })
@@ -171,7 +171,7 @@ describe('volume of a pod', () => {
     assert.deepEqual(await attachedTo('n1'), ['kubernetes.io/csi/csi.example.com^h2'])
   })
 
-  it('waits two minutes for its driver', async () => {
+  it('times out after two minutes without a response of the driver', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await clock.advance(119_000)
@@ -183,7 +183,7 @@ describe('volume of a pod', () => {
     ])
   })
 
-  it('waits while another node has it, and names the pods', async () => {
+  it('waits while another node has the volume, and names the pods there', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await driverSays({ attached: true })
@@ -204,7 +204,7 @@ describe('volume of a pod', () => {
     assert.match((await told('q3')).join(), /SuccessfulAttachVolume/)
   })
 
-  it('names no pods if its users are gone', async () => {
+  it('names no pods if those that used the volume are gone', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await driverSays({ attached: true })
@@ -216,7 +216,7 @@ describe('volume of a pod', () => {
     assert.deepEqual(await told('q2'), [`Warning FailedAttachVolume Waiting for detach for volume "pv1" ${text}`])
   })
 
-  it('is attached to several nodes if it is shared', async () => {
+  it('attaches a shared volume to several nodes', async () => {
     await volume('pv1', 'h1', ['ReadWriteMany'])
     await pod('q1', 'pv1', 'n1')
     await pod('q2', 'pv1', 'n2')
@@ -224,7 +224,7 @@ describe('volume of a pod', () => {
   })
 })
 
-describe('node that does not unmount', () => {
+describe('attach/detach controller with a node that does not unmount', () => {
   const inUse = async (): Promise<void> => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
@@ -233,7 +233,7 @@ describe('node that does not unmount', () => {
     await deletePod('q1')
   }
 
-  it('keeps the volume while it is healthy, and loses it six minutes after it is not', async () => {
+  it('keeps the volume on a healthy node, and detaches it six minutes after the node became unhealthy', async () => {
     await inUse()
     await clock.advance(400_000)
     assert.equal((await attachments()).length, 1)
@@ -242,7 +242,7 @@ describe('node that does not unmount', () => {
     assert.deepEqual([await attachedTo('n1'), await attachments()], [[], []])
   })
 
-  it('loses it at the sixth minute, not before', async () => {
+  it('detaches the volume after exactly six minutes', async () => {
     await inUse()
     await nodeStatus('n1', { conditions: [{ type: 'Ready', status: 'Unknown' }] })
     await clock.advance(355_000)
@@ -251,7 +251,7 @@ describe('node that does not unmount', () => {
     assert.equal((await attachments()).length, 0)
   })
 
-  it('keeps it forever if force detach is disabled', async () => {
+  it('keeps the volume forever if force detach is disabled', async () => {
     await controllers.stop()
     start({ 'disable-force-detach-on-timeout': true })
     await inUse()
@@ -260,7 +260,7 @@ describe('node that does not unmount', () => {
     assert.equal((await attachments()).length, 1)
   })
 
-  it('loses it at once when it is out of service', async () => {
+  it('detaches the volume at once if the node is out of service', async () => {
     await inUse()
     const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }]
     await client.patch(Nodes, { name: 'n1' }, { type: 'merge', value: { spec: { taints } } })
@@ -269,7 +269,7 @@ describe('node that does not unmount', () => {
   })
 })
 
-describe('restarted controller', () => {
+describe('restarted attach/detach controller', () => {
   it('rebuilds its state from nodes and attachments, and detaches unused volumes', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
@@ -283,7 +283,7 @@ describe('restarted controller', () => {
     assert.deepEqual([await attachedTo('n1'), await attachments()], [[], []])
   })
 
-  it('keeps used volumes', async () => {
+  it('keeps attachments of volumes in use', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await driverSays({ attached: true })
@@ -295,7 +295,7 @@ describe('restarted controller', () => {
   })
 })
 
-describe('attachment', () => {
+describe('VolumeAttachment in the attach/detach controller', () => {
   it('is recreated after a deletion', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
@@ -308,7 +308,7 @@ describe('attachment', () => {
     assert.notEqual(after?.metadata.uid, before?.metadata.uid)
   })
 
-  it('is reported again to a node whose status lost it', async () => {
+  it('is added again to a node status that lost it', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await driverSays({ attached: true })

@@ -92,7 +92,7 @@ const failureOf = async (name: string): Promise<string> => {
   return `${failed?.status} ${failed?.reason} ${failed?.message}`
 }
 
-describe('approved CSR', () => {
+describe('approved CertificateSigningRequest', () => {
   it('gets a certificate for a year that began five minutes ago', async () => {
     await ask({ name: 'jane', signerName: CLIENT, usages: ['client auth', 'digital signature'] })
     await clock.advance(60_000)
@@ -116,7 +116,7 @@ describe('approved CSR', () => {
     assert.equal((await certificateOf('short')).notAfterMs, nowMs + 3_600_000)
   })
 
-  it('is signed by the current CA files', async () => {
+  it('is signed by the CA in the current files', async () => {
     makeAuthority('next')
     await ask({ name: 'jane', signerName: CLIENT, usages: ['client auth'] })
     await decide('jane')
@@ -173,7 +173,7 @@ describe('approved CSR', () => {
     })
   }
 
-  it('gets a kubelet serving certificate', async () => {
+  it('of a kubelet gets a serving certificate', async () => {
     const names = { dns: ['n1'], ips: ['10.0.0.1'] }
     await ask({
       name: 'serving',
@@ -187,10 +187,10 @@ describe('approved CSR', () => {
   })
 })
 
-describe('kubelet CSR', () => {
+describe('CertificateSigningRequest of a kubelet', () => {
   const usages = ['digital signature', 'client auth']
 
-  it('is approved automatically if the requestor is authorized', async () => {
+  it('is approved automatically if the user is authorized', async () => {
     const plan = { commonName: 'system:node:n1', organizations: ['system:nodes'] }
     await ask({ name: 'n1', signerName: KUBELET, usages, plan })
     await clock.advance(1000)
@@ -203,7 +203,7 @@ describe('kubelet CSR', () => {
     assert.equal((await certificateOf('n1')).subject.commonName, 'system:node:n1')
   })
 
-  it('is renewed with another permission, and waits without it', async () => {
+  it('is approved for a renewal with another permission, and waits without it', async () => {
     const { pem } = createRequest({ commonName: 'system:node:n2', organizations: ['system:nodes'] }, createKey())
     const spec = { signerName: KUBELET, usages, request: Buffer.from(pem).toString('base64') }
     const body = {
@@ -232,7 +232,7 @@ describe('kubelet CSR', () => {
   })
 })
 
-describe('old CSRs', () => {
+describe('old CertificateSigningRequests', () => {
   const there = (name: string): Promise<boolean> =>
     find(name).then(
       () => true,
@@ -242,7 +242,7 @@ describe('old CSRs', () => {
       },
     )
 
-  it('are deleted in the next round', async () => {
+  it('are deleted in the next round of the cleaner', async () => {
     for (const name of ['issued', 'pending'])
       await ask({ name, signerName: CLIENT, usages: ['client auth'], expirationSeconds: 600 })
     await decide('issued')
@@ -254,7 +254,7 @@ describe('old CSRs', () => {
   })
 })
 
-describe('signer files', () => {
+describe('flags for signer files', () => {
   const own = { 'cluster-signing-kubelet-client-cert-file': 'a', 'cluster-signing-kubelet-client-key-file': 'b' }
   const shared = { 'cluster-signing-cert-file': 'c', 'cluster-signing-key-file': 'd' }
 
@@ -269,7 +269,7 @@ describe('signer files', () => {
     })
   })
 
-  it('limit the validity of certificates', () => {
+  it('set the maximum validity of certificates', () => {
     assert.equal(lifeOf(undefined, DAY_MS), DAY_MS)
     assert.equal(lifeOf(10 * 86_400, DAY_MS), DAY_MS)
     assert.equal(lifeOf(60, DAY_MS), 600_000)

@@ -73,7 +73,7 @@ describe('CronJob controller', () => {
     assert.ok((await bench.events('CronJob')).includes('SuccessfulDelete: Deleted job plain-29912295'))
   })
 
-  it('starts no concurrent Job if that is forbidden', async () => {
+  it('starts no concurrent Job with concurrencyPolicy Forbid', async () => {
     bench.kubelet.fate = () => 'ready'
     await create({ concurrencyPolicy: 'Forbid' })
     await bench.settle(100_000)
@@ -86,7 +86,7 @@ describe('CronJob controller', () => {
     assert.equal((await get()).status.lastScheduleTime, '2026-11-15T10:15:00Z')
   })
 
-  it('replaces the running Job if configured', async () => {
+  it('replaces the running Job with concurrencyPolicy Replace', async () => {
     bench.kubelet.fate = () => 'ready'
     await create({ concurrencyPolicy: 'Replace' })
     await bench.settle(100_000)

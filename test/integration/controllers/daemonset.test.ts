@@ -57,7 +57,7 @@ const nodesOf = async (): Promise<string[]> => (await pods()).map(({ spec }) => 
 const imagesOf = (all: readonly Pod[]): string[] => all.map(({ spec }) => spec.containers?.[0]?.image ?? '')
 
 describe('DaemonSet controller', () => {
-  it("runs a pod on every node with upstream's revision hash, and counts them", async () => {
+  it("runs a pod on every node with upstream's revision hash, and counts the pods", async () => {
     await create()
     assert.deepEqual(await nodesOf(), ['n1', 'n2', 'n3'])
     const [pod] = await pods()
@@ -96,7 +96,7 @@ describe('DaemonSet controller', () => {
     assert.match((await bench.events('DaemonSet'))[0] ?? '', /^SuccessfulCreate: Created pod: d-[a-z0-9]{5}$/)
   })
 
-  it('follows selector, affinity and tolerations, and deletes pods that no longer match', async () => {
+  it('evaluates node selector, affinity and tolerations, and deletes pods that no longer match', async () => {
     await addNode('n4', { disk: 'ssd' })
     await create({
       template: { ...templateOf('img:1'), spec: { ...templateOf('x').spec, nodeSelector: { disk: 'ssd' } } },
@@ -110,7 +110,7 @@ describe('DaemonSet controller', () => {
     assert.deepEqual(await nodesOf(), ['n5'])
   })
 
-  it('stays on a node with NoSchedule, and leaves one with NoExecute', async () => {
+  it('keeps its pod on a node with taint NoSchedule, and removes it with NoExecute', async () => {
     await create()
     await taint('n1', 'NoSchedule')
     await taint('n2', 'NoExecute')

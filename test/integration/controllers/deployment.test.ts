@@ -141,7 +141,7 @@ describe('Deployment controller', () => {
     assert.match((await conditions()).join(), /Progressing True NewReplicaSetAvailable/)
   })
 
-  it('reuses the ReplicaSet of an old template with the next revision', async () => {
+  it('gives the ReplicaSet of an old template the next revision', async () => {
     await create({ replicas: 2 })
     await setImage('img:2')
     await setImage('img:1')
@@ -152,7 +152,7 @@ describe('Deployment controller', () => {
     assert.deepEqual(await sizes(), [0, 2])
   })
 
-  it('rolls back with the deprecated annotation', async () => {
+  it('rolls back if the deprecated annotation is set', async () => {
     await create({ replicas: 1 })
     await setImage('img:2')
     await change({ metadata: { annotations: { 'deprecated.deployment.rollback.to': '1' } } })
@@ -207,7 +207,7 @@ describe('Deployment controller', () => {
     assert.deepEqual(await sizes(), [0, 3])
   })
 
-  it('waits with Recreate until the last old pod is gone', async () => {
+  it('deletes all old pods before it creates new ones with strategy Recreate', async () => {
     kubelet.stopMs = 3000
     await create({ replicas: 2, strategy: { type: 'Recreate' } })
     await setImage('img:2', 1500)
@@ -217,7 +217,7 @@ describe('Deployment controller', () => {
     assert.deepEqual(await sizes(), [0, 2])
   })
 
-  it('uses another name on a hash collision', async () => {
+  it('uses another ReplicaSet name after a hash collision', async () => {
     await client.create(ReplicaSets, {
       metadata: { namespace, name: 'web-56fcd86c8f' },
       spec: {

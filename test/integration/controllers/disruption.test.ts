@@ -74,8 +74,8 @@ const scale = (replicas: number): Promise<ReplicaSet> =>
     spec: { replicas, selector: { matchLabels: labels }, template },
   })
 
-describe('PodDisruptionBudget', () => {
-  it('with a number counts existing pods', async () => {
+describe('disruption controller', () => {
+  it('compares minAvailable with existing pods if it is a number', async () => {
     await run('one')
     await run('two')
     await allow({ minAvailable: 1 })
@@ -85,14 +85,14 @@ describe('PodDisruptionBudget', () => {
     assert.equal(await status(), '0 of 1, 1 of 1: DisruptionAllowed False InsufficientPods ""')
   })
 
-  it("with a percentage uses the controllers' scale, rounded up", async () => {
+  it('compares minAvailable with the scale of the workload if it is a percentage, rounded up', async () => {
     const set = await scale(3)
     for (const name of ['one', 'two', 'three']) await run(name, set)
     await allow({ minAvailable: '50%' })
     assert.equal(await status(), '1 of 3, 2 of 3: DisruptionAllowed True SufficientPods ""')
   })
 
-  it("with maxUnavailable uses the controllers' scale", async () => {
+  it('compares maxUnavailable with the scale of the workload', async () => {
     const set = await scale(4)
     for (const name of ['one', 'two', 'three']) await run(name, set)
     await allow({ maxUnavailable: 1 })
@@ -113,7 +113,7 @@ describe('PodDisruptionBudget', () => {
     )
   })
 
-  it('reports a pod with several budgets', async () => {
+  it('reports a pod with several PodDisruptionBudgets', async () => {
     await run('one')
     await allow({ minAvailable: 1 })
     await allow({ minAvailable: 1 }, 'c')
@@ -126,7 +126,7 @@ describe('PodDisruptionBudget', () => {
     assert.ok((await told()).includes(`Warning MultiplePodDisruptionBudgets controllermanager ${message}`))
   })
 
-  it('waits two minutes for evicted pods, and forgets those that stay', async () => {
+  it('waits two minutes for evicted pods, and then ignores the eviction of those that still exist', async () => {
     await run('one')
     await run('two')
     await allow({ minAvailable: 1 })

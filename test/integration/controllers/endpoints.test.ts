@@ -72,7 +72,7 @@ const slices = async (): Promise<EndpointSlice[]> => {
 const sizes = async (): Promise<number[]> =>
   (await slices()).map(({ endpoints }) => endpoints?.length ?? 0).sort((a, b) => a - b)
 
-describe('Endpoints subsets', () => {
+describe('subsets of Endpoints', () => {
   it("have ports in upstream's order, and addresses sorted by text", () => {
     const ports = [
       { name: 'raw', port: 81, targetPort: 9 },
@@ -97,8 +97,8 @@ describe('Endpoints subsets', () => {
   })
 })
 
-describe('EndpointSlices', () => {
-  it('contain the addresses and conditions of the pods', async () => {
+describe('EndpointSlice controller', () => {
+  it('writes addresses and conditions of the pods', async () => {
     const service = await serve()
     const pod = await run(1)
     await clock.advance(1000)
@@ -135,7 +135,7 @@ describe('EndpointSlices', () => {
     ])
   })
 
-  it('begin with one empty slice, which is filled later', async () => {
+  it('creates one empty slice first, and fills it later', async () => {
     await serve()
     const [empty] = await slices()
     assert.deepEqual([empty?.endpoints, empty?.ports], [null, null])
@@ -151,7 +151,7 @@ describe('EndpointSlices', () => {
     )
   })
 
-  it('distinguish ready, terminating and terminated pods', async () => {
+  it('distinguishes ready, serving and terminating pods', async () => {
     await serve()
     await run(1, false)
     await run(2)
@@ -172,7 +172,7 @@ describe('EndpointSlices', () => {
     })
   })
 
-  it('are filled up to their limit, and not repacked', async () => {
+  it('fills slices up to their limit, and does not repack them', async () => {
     await serve()
     for (let number = 1; number <= 7; number++) {
       await run(number)
@@ -190,7 +190,7 @@ describe('EndpointSlices', () => {
     assert.deepEqual(await sizes(), [1, 3, 3])
   })
 
-  it('are split by resolved port numbers, and prefer the zone if configured', async () => {
+  it('creates a slice for each set of resolved port numbers, and sets zone hints for trafficDistribution', async () => {
     const ports = [{ name: 'http', port: 80, targetPort: 'web' }]
     await serve({ ports, trafficDistribution: 'PreferClose' })
     for (const number of [1, 2]) {
@@ -211,7 +211,7 @@ describe('EndpointSlices', () => {
   })
 })
 
-describe('topology hints', () => {
+describe('topology hints of EndpointSlices', () => {
   const node = async (name: string, zone: string, isReady = true): Promise<void> => {
     const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }]
     const value = { metadata: { labels: { 'topology.kubernetes.io/zone': zone } } }
@@ -233,7 +233,7 @@ describe('topology hints', () => {
       .map(({ type, reason, message, count }) => `${type} ${reason} ${message} x${count}`)
   const ENABLED = 'Normal TopologyAwareHintsEnabled Topology Aware Hints has been enabled, addressType: IPv4 x1'
 
-  it('follow nodes, endpoints and the annotation, with an event for each change', async () => {
+  it('change with nodes, endpoints and the annotation, with an event for each change', async () => {
     await node('n1', 'z1')
     await node('n2', 'z2')
     await serve()
@@ -269,8 +269,8 @@ describe('topology hints', () => {
   })
 })
 
-describe('Endpoints', () => {
-  it('list ready and not ready addresses in order, and go with the Service', async () => {
+describe('Endpoints controllers', () => {
+  it('list ready and not ready addresses in order, and delete Endpoints with the Service', async () => {
     await serve({ clusterIP: 'None', ports: [] })
     for (const number of [10, 9, 2]) await run(number, number !== 2)
     await clock.advance(1000)
@@ -296,7 +296,7 @@ describe('Endpoints', () => {
     await assert.rejects(client.get(Endpoints, { namespace, name: 's' }), isNotFound)
   })
 
-  it('of a Service without a selector are mirrored to slices', async () => {
+  it('mirror Endpoints of a Service without a selector to EndpointSlices', async () => {
     await client.create(Services, {
       metadata: { namespace, name: 'm' },
       spec: { ports: [{ port: 80, targetPort: 80 }] },
@@ -331,7 +331,7 @@ describe('Endpoints', () => {
     assert.deepEqual(await slices(), [])
   })
 
-  it('without a Service stay unchanged', async () => {
+  it('keep Endpoints without a Service unchanged', async () => {
     await client.create(Endpoints, { metadata: { namespace, name: 'mine' }, subsets: [] })
     await clock.advance(60_000)
     assert.equal((await client.get(Endpoints, { namespace, name: 'mine' })).metadata.name, 'mine')

@@ -75,7 +75,7 @@ const toleration = (tolerationSeconds?: number): Toleration => ({
   ...(tolerationSeconds !== undefined && { tolerationSeconds }),
 })
 
-describe('taint eviction', () => {
+describe('taint eviction controller', () => {
   it('evicts pods that do not tolerate the taint, with an event', async () => {
     await run('d')
     await run('stays', [toleration()])
@@ -98,7 +98,7 @@ describe('taint eviction', () => {
     ])
   })
 
-  it('waits for the tolerated time, and cancels when the taint is removed', async () => {
+  it('waits for tolerationSeconds, and cancels the eviction if the taint is removed', async () => {
     await run('b', [toleration(60)])
     await taint(['gone'])
     await clock.advance(50_000)
@@ -129,8 +129,8 @@ describe('taint eviction', () => {
   })
 })
 
-describe('bootstrap tokens', () => {
-  it('sign cluster-info, and are deleted with their signature when they expire', async () => {
+describe('bootstrap token controllers', () => {
+  it('sign cluster-info, and delete expired tokens with their signature', async () => {
     const info = { namespace: 'kube-public', name: 'cluster-info' }
     await client.create(ConfigMaps, { metadata: info, data: { kubeconfig: 'text', 'jws-kubeconfig-old': 'x' } })
     const expiration = timeOf(clock.now() + 60_000)
@@ -152,8 +152,8 @@ describe('bootstrap tokens', () => {
   })
 })
 
-describe('nodes', () => {
-  it('have the TTL annotation', async () => {
+describe('TTL controller', () => {
+  it('adds the TTL annotation to nodes', async () => {
     await clock.advance(1000)
     const { metadata } = await client.get(Nodes, { name: 'n1' })
     assert.equal(metadata.annotations?.['node.alpha.kubernetes.io/ttl'], '0')

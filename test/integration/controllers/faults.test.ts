@@ -196,7 +196,7 @@ async function converged(cluster: Cluster): Promise<void> {
 }
 
 describe('controllers with failing writes and killed managers', () => {
-  it('keep their invariants, and finally converge', async () => {
+  it('keep their invariants, and finally reach the desired state', async () => {
     const steps = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 12 }), fc.boolean()), {
       minLength: 2,
       maxLength: 5,

@@ -69,7 +69,7 @@ describe('garbage collector', () => {
     assert.deepEqual(await names(), ['stranger'])
   })
 
-  it('keeps an object with another owner, and removes the dangling reference', async () => {
+  it('keeps an object with another owner, and removes the reference to a missing owner', async () => {
     const [one, other] = [await make('one'), await make('other')]
     await owned('child', [one, other])
     await client.delete(ConfigMaps, { namespace, name: 'one' })
@@ -78,7 +78,7 @@ describe('garbage collector', () => {
     assert.deepEqual(metadata.ownerReferences, [referenceTo(ConfigMaps, other)])
   })
 
-  it('deletes in the foreground: the owner last, after its blocking dependents', async () => {
+  it('deletes the owner last in foreground deletion, after its blocking dependents', async () => {
     const owner = await make('owner')
     const child = await owned('child', [owner], { blockOwnerDeletion: true })
     await make('held', [referenceTo(ConfigMaps, child, { blockOwnerDeletion: true })], {
@@ -108,7 +108,7 @@ describe('garbage collector', () => {
     assert.deepEqual(await names(), [])
   })
 
-  it('orphans dependents on request', async () => {
+  it('keeps dependents with propagation policy Orphan', async () => {
     const owner = await make('owner')
     await owned('child', [owner])
     await clock.advance(1000)
@@ -119,7 +119,7 @@ describe('garbage collector', () => {
     assert.equal(metadata.ownerReferences, undefined)
   })
 
-  it('deletes objects whose owner never existed, or has another uid or name', async () => {
+  it('deletes objects whose owner never existed, or has another UID or name', async () => {
     const owner = await make('owner')
     await make('absent', [
       { apiVersion: 'v1', kind: 'Secret', name: 'nobody', uid: '00000000-0000-0000-0000-000000000001' },
@@ -131,7 +131,7 @@ describe('garbage collector', () => {
     assert.deepEqual(await names(), ['child', 'owner'])
   })
 
-  it('keeps objects with an owner of an unknown kind', async () => {
+  it('keeps objects whose owner has an unknown kind', async () => {
     await make('child', [
       { apiVersion: 'example.com/v1', kind: 'Widget', name: 'w', uid: '00000000-0000-0000-0000-000000000003' },
     ])
@@ -139,7 +139,7 @@ describe('garbage collector', () => {
     assert.deepEqual(await names(), ['child'])
   })
 
-  it('deletes objects with an owner in another namespace, with an event', async () => {
+  it('deletes objects whose owner is in another namespace, with an event', async () => {
     const elsewhere = await client.create(ConfigMaps, { metadata: { namespace: 'default', name: 'owner' } })
     await clock.advance(1000)
     const child = await owned('child', [elsewhere])
@@ -178,7 +178,7 @@ describe('garbage collector', () => {
     assert.equal(said, `ownerRef [v1/ConfigMap, namespace: , name: owner, uid: ${uid}] does not exist in namespace ""`)
   })
 
-  it('handles custom resources as owners and dependents', async () => {
+  it('supports custom resources as owners and dependents', async () => {
     const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
     await client.create(CustomResourceDefinitions, {
       metadata: { name: 'widgets.example.com' },

@@ -160,8 +160,8 @@ const VALID =
   'ScalingActive True ValidMetricFound: the HPA was able to successfully calculate a replica count from cpu resource utilization (percentage of request)'
 const WITHIN = 'ScalingLimited False DesiredWithinRange: the desired count is within the acceptable range'
 
-describe('CPU autoscaler', () => {
-  it('scales up step by step to its maximum, with events', async () => {
+describe('HorizontalPodAutoscaler for CPU', () => {
+  it('scales up step by step to maxReplicas, with events', async () => {
     const usages = await serve('metrics.k8s.io', 'pods', 'v1beta1')
     await deploy(2)
     for (const name of ['a', 'b']) {
@@ -226,7 +226,7 @@ describe('CPU autoscaler', () => {
     ])
   })
 
-  it('returns into its range without metrics', async () => {
+  it('scales to its range even without metrics', async () => {
     await deploy(12)
     await autoscale()
     await rounds()
@@ -248,7 +248,7 @@ describe('CPU autoscaler', () => {
     ])
   })
 
-  it('follows its behavior, including disabled policies', async () => {
+  it('applies spec.behavior, including disabled policies', async () => {
     const usages = await serve('metrics.k8s.io', 'pods', 'v1beta1')
     await deploy(2)
     for (const name of ['a', 'b']) {
@@ -286,7 +286,7 @@ describe('CPU autoscaler', () => {
     assert.equal(await size(), 2)
   })
 
-  it('ignores a target that was scaled to zero by a user', async () => {
+  it('ignores a target that a user scaled to zero', async () => {
     await deploy(0)
     await autoscale()
     await rounds()
@@ -298,10 +298,10 @@ describe('CPU autoscaler', () => {
   })
 })
 
-describe('failure', () => {
+describe('HorizontalPodAutoscaler with a failure', () => {
   const UNABLE =
     'ScalingActive False FailedGetResourceMetric: the HPA was unable to compute the replica count: failed to get cpu utilization: '
-  it('is reported without a metrics API', async () => {
+  it('reports a missing metrics API', async () => {
     await deploy(1)
     await run('a')
     await autoscale()
@@ -317,7 +317,7 @@ describe('failure', () => {
     assert.deepEqual([status.currentReplicas, status.desiredReplicas, status.currentMetrics], [1, 0, [{ type: '' }]])
   })
 
-  it('is reported without pod metrics or requests', async () => {
+  it('reports missing pod metrics or requests', async () => {
     const usages = await serve('metrics.k8s.io', 'pods', 'v1beta1')
     await deploy(1)
     await run('a', {})
@@ -332,7 +332,7 @@ describe('failure', () => {
     assert.deepEqual((await conditions())[1], `${UNABLE}missing request for cpu in container c of Pod a`)
   })
 
-  it('is reported for a missing target or an unknown kind', async () => {
+  it('reports a missing target or an unknown kind', async () => {
     await autoscale()
     await autoscale({ scaleTargetRef: { apiVersion: 'example.com/v1', kind: 'Widget', name: 'w' } }, 'kind')
     await rounds()
@@ -350,7 +350,7 @@ describe('failure', () => {
     assert.deepEqual([status.currentReplicas, status.currentMetrics], [undefined, null])
   })
 
-  it('is reported if two autoscalers select the same pods', async () => {
+  it('reports another autoscaler that selects the same pods', async () => {
     await serve('metrics.k8s.io', 'pods', 'v1beta1')
     await deploy(1)
     await run('a')
@@ -365,7 +365,7 @@ describe('failure', () => {
     ])
   })
 
-  it('is reported with the text of each metric type', async () => {
+  it('reports the text of each metric type', async () => {
     await deploy(1)
     await run('a')
     const metric = { name: 'q' }
@@ -403,8 +403,8 @@ describe('failure', () => {
   })
 })
 
-describe('other metrics', () => {
-  it('of pods, objects and external sources are combined by maximum', async () => {
+describe('HorizontalPodAutoscaler with other metrics', () => {
+  it('takes the maximum of pods, object and external metrics', async () => {
     await serve('custom.metrics.k8s.io', 'markers', 'v1beta2')
     const outside = await serve('external.metrics.k8s.io', 'queue', 'v1beta1')
     await deploy(2)
@@ -467,7 +467,7 @@ describe('other metrics', () => {
     )
   })
 
-  it('that fail prevent scale-down, but not scale-up', async () => {
+  it('prevents scale-down if a metric is missing, but not scale-up', async () => {
     const outside = await serve('external.metrics.k8s.io', 'queue', 'v1beta1')
     await deploy(2)
     const value = { namespace, name: 'x' }
@@ -489,7 +489,7 @@ describe('other metrics', () => {
     )
   })
 
-  it('scale to zero and back with the gate', async () => {
+  it('scales to zero and back with the feature gate', async () => {
     await controllers.stop()
     await plane.stop()
     await start({ gates: { HPAScaleToZero: true }, apiGates: new Map([['HPAScaleToZero', true]]) })
@@ -518,8 +518,8 @@ describe('other metrics', () => {
   })
 })
 
-describe('custom kinds with a scale subresource', () => {
-  it('are scaled, even right after their definition', async () => {
+describe('HorizontalPodAutoscaler for custom resources', () => {
+  it('scales a kind with a scale subresource, even right after its definition', async () => {
     const versions = [
       {
         name: 'v1',

@@ -47,7 +47,7 @@ const events = async (): Promise<string[]> =>
   (await bench.events('Job')).filter((text) => !text.startsWith('SuccessfulCreate'))
 
 describe('Job controller', () => {
-  it('runs pods until enough succeed, counts each once, and finishes in two steps', async () => {
+  it('runs pods until enough succeed, counts each once, and completes in two steps', async () => {
     await create({ completions: 5, parallelism: 2 })
     await bench.settle(500)
     const begun = (await get()).status
@@ -74,7 +74,7 @@ describe('Job controller', () => {
     assert.ok((await pods()).every(({ metadata }) => metadata.finalizers === undefined))
   })
 
-  it('backs off after each failure, and fails at the limit', async () => {
+  it('creates pods with backoff after each failure, and fails at backoffLimit', async () => {
     bench.kubelet.fate = () => ({ exitCode: 1 })
     await create({ backoffLimit: 2 })
     await bench.settle(120_000)
@@ -111,7 +111,7 @@ describe('Job controller', () => {
     assert.deepEqual([completedIndexes, succeeded], ['0-3', 4])
   })
 
-  it('fails indexes one by one with a limit for each', async () => {
+  it('fails single indexes with backoffLimitPerIndex', async () => {
     bench.kubelet.fate = ({ metadata }) => ({ exitCode: metadata.annotations?.[INDEX] === '1' ? 1 : 0 })
     await create({ completions: 3, parallelism: 3, completionMode: 'Indexed', backoffLimitPerIndex: 1 })
     await bench.settle(60_000)
@@ -140,7 +140,7 @@ describe('Job controller', () => {
     assert.equal((await get()).status.failed, undefined)
   })
 
-  it('fails, ignores or counts failures by its policy', async () => {
+  it('fails, ignores or counts failures by its pod failure policy', async () => {
     let exitCode = 7
     bench.kubelet.fate = () => ({ exitCode })
     const rules = [
@@ -158,7 +158,7 @@ describe('Job controller', () => {
     )
   })
 
-  it('fails at its active deadline', async () => {
+  it('fails at activeDeadlineSeconds', async () => {
     bench.kubelet.fate = () => 'ready'
     await create({ activeDeadlineSeconds: 30, parallelism: 2, completions: 2 })
     await bench.settle(40_000)
@@ -169,7 +169,7 @@ describe('Job controller', () => {
     assert.deepEqual((await pods()).filter(isActive), [])
   })
 
-  it('deletes its pods while suspended, and restarts afterwards', async () => {
+  it('deletes its pods while it is suspended, and starts them again afterwards', async () => {
     bench.kubelet.fate = () => 'ready'
     await create({ completions: 2, parallelism: 2 })
     await bench.settle()
@@ -187,7 +187,7 @@ describe('Job controller', () => {
     assert.ok(told.includes('Suspended: Job suspended') && told.includes('Resumed: Job resumed'))
   })
 
-  it('ignores Jobs of other managers, and releases pods of a deleted Job', async () => {
+  it('ignores Jobs with another managedBy, and releases pods of a deleted Job', async () => {
     await create({ managedBy: 'example.com/other' })
     await bench.settle()
     assert.deepEqual((await get()).status, {})
@@ -200,7 +200,7 @@ describe('Job controller', () => {
     assert.ok((await pods()).every(({ metadata }) => metadata.finalizers === undefined))
   })
 
-  it('is deleted after its TTL', async () => {
+  it('deletes a Job after ttlSecondsAfterFinished', async () => {
     await create({ ttlSecondsAfterFinished: 60 })
     await bench.settle(30_000)
     assert.ok((await conditions()).length === 2)
@@ -209,7 +209,7 @@ describe('Job controller', () => {
     assert.ok(left.every(({ metadata }) => metadata.finalizers?.includes('foregroundDeletion')))
   })
 
-  it('never exceeds its parallelism, and counts every success once', async () => {
+  it('never exceeds the parallelism, and counts every success once', async () => {
     const seeds = fc.record({
       completions: fc.integer({ min: 1, max: 6 }),
       parallelism: fc.integer({ min: 1, max: 4 }),

@@ -44,7 +44,7 @@ const looking = (name: string, more: Partial<Controller>, seen: string[]): Contr
 
 const OBJECT = { namespace: 'default', name: 'here' }
 
-describe('controllers', () => {
+describe('controllers in a manager', () => {
   it('start without those whose kinds cannot be listed', async () => {
     const seen: string[] = []
     const missing = { ...Secrets, group: 'broken.example.com', plural: 'things' }
@@ -72,7 +72,7 @@ describe('controllers', () => {
     assert.match(errors.join(''), /Secret is read from the cache and is not among what the controller watches or reads/)
   })
 
-  it('do not run if prepare returns false', async () => {
+  it('do not run if prepare() returns false', async () => {
     const seen: string[] = []
     const all = [looking('idle', { prepare: () => Promise.resolve(false) }, seen), looking('busy', {}, seen)]
     await using controllers = startControllers(plane, clock, all)
@@ -81,7 +81,7 @@ describe('controllers', () => {
     assert.ok(seen.length > 0 && seen.every((what) => what.startsWith('busy')))
   })
 
-  it('have a request rate multiplied by their pace', async () => {
+  it('have a request rate that is multiplied by their pace', async () => {
     const done: string[] = []
     const asking = (name: string, more: Partial<Controller>): Controller => ({
       ...looking(name, more, []),

@@ -72,7 +72,7 @@ describe('namespace controller', () => {
     assert.deepEqual((await client.list(NetworkPolicies, { namespace })).items, [])
   })
 
-  it('reports remaining objects and finalizers', async () => {
+  it('reports remaining objects and finalizers in the status', async () => {
     await client.create(ConfigMaps, { metadata: { namespace, name: 'held', finalizers: ['example.com/hold'] } })
     await client.delete(Namespaces, { name: namespace })
     await clock.advance(10_000)

@@ -99,8 +99,8 @@ const told = async (kind: string): Promise<string[]> => {
 const GONE = 'Kubelet stopped posting node status.'
 const NEVER = 'Kubelet never posted node status.'
 
-describe('unresponsive node', () => {
-  it('gets Unknown conditions and a taint after its grace period, and its pods are not ready', async () => {
+describe('unresponsive node in the node lifecycle controller', () => {
+  it('gets conditions Unknown and a taint after its grace period, and its pods become not ready', async () => {
     await live('n1')
     await live('other')
     const containers = [{ name: 'c', image: 'i', resources: {} }]
@@ -142,7 +142,7 @@ describe('unresponsive node', () => {
     assert.equal(items[0]?.involvedObject.uid, node.metadata.uid)
   })
 
-  it('loses both taints when it reports again', async () => {
+  it('loses both taints when it reports its status again', async () => {
     await live('n1')
     await live('other')
     die('n1')
@@ -173,7 +173,7 @@ describe('unresponsive node', () => {
     assert.deepEqual(await taints('n1'), ['unreachable:NoSchedule', 'unreachable:NoExecute'])
   })
 
-  it('marks pods that are assigned later', async () => {
+  it('makes pods that are assigned later not ready', async () => {
     await live('n1')
     await live('other')
     die('n1')
@@ -191,7 +191,7 @@ describe('unresponsive node', () => {
   })
 })
 
-describe('node conditions', () => {
+describe('node conditions in the node lifecycle controller', () => {
   it('become taints at once, and are removed at once', async () => {
     await live('n1')
     await live('other')
@@ -213,7 +213,7 @@ describe('node conditions', () => {
     assert.deepEqual(await taints('n1'), [])
   })
 
-  it('evict pods when the node is not ready, without changing pod conditions', async () => {
+  it('cause evictions if the node is not ready, without changes of pod conditions', async () => {
     await live('n1')
     await live('other')
     await clock.advance(10_000)
@@ -228,7 +228,7 @@ describe('node conditions', () => {
     assert.ok(!(await told('Node')).some((event) => event.includes('NodeNotReady')))
   })
 
-  it('keep deprecated labels equal', async () => {
+  it('leave beta labels in sync with the current labels', async () => {
     await live('n1', { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'arm64', 'beta.kubernetes.io/arch': 'amd64' })
     await clock.advance(1000)
     const { metadata } = await client.get(Nodes, { name: 'n1' })
@@ -250,7 +250,7 @@ describe('node conditions', () => {
   })
 })
 
-describe('zones', () => {
+describe('zones in the node lifecycle controller', () => {
   const driven = async (): Promise<string[]> => {
     const { items } = await client.list(Nodes)
     return items
@@ -271,7 +271,7 @@ describe('zones', () => {
     assert.deepEqual((await driven()).toSorted(), ['a1', 'a2', 'b1'])
   })
 
-  it('stop evictions if most of a small zone is unresponsive', async () => {
+  it('stop evictions if most nodes of a small zone are unresponsive', async () => {
     for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'b1']) await live(name, inZone(name.charAt(0)))
     await clock.advance(10_000)
     die('a1', 'a2', 'a3', 'a4')
@@ -280,7 +280,7 @@ describe('zones', () => {
     assert.ok((await driven()).length <= 1)
   })
 
-  it('stop all evictions if every zone is unresponsive, and restart on recovery', async () => {
+  it('stop all evictions if every zone is unresponsive, and start again on recovery', async () => {
     for (const name of ['a1', 'b1']) await live(name, inZone(name.charAt(0)))
     await clock.advance(10_000)
     die('a1', 'b1')

@@ -112,8 +112,8 @@ const remove = async (name: string): Promise<void> => {
 
 const resync = (): Promise<void> => clock.advance(15_500)
 
-describe('binding', () => {
-  it('takes the smallest matching volume, and writes both objects as upstream', async () => {
+describe('binding of PersistentVolumeClaims', () => {
+  it('uses the smallest matching volume, and writes both objects like upstream', async () => {
     await volume('large', { size: '10Gi' })
     await volume('small', { size: '3Gi' })
     await volume('tiny', { size: '1Gi' })
@@ -139,7 +139,7 @@ describe('binding', () => {
     )
   })
 
-  it('waits for a volume with an event, and binds at the next resync', async () => {
+  it('is delayed with an event until a volume exists and the next resync', async () => {
     await claim('c')
     const message = 'no persistent volumes available for this claim and no storage class is set'
     assert.deepEqual(await told('c'), [said(`Normal FailedBinding ${message}`)])
@@ -149,7 +149,7 @@ describe('binding', () => {
     assert.deepEqual(await phases('c', 'v'), ['Bound', 'Bound'])
   })
 
-  it('respects a reserved volume and a named volume', async () => {
+  it('respects a volume reserved by claimRef and one named by volumeName', async () => {
     await volume('small', { size: '1Gi' })
     await volume('kept', { claimRef: { namespace, name: 'c' } })
     await volume('named')
@@ -161,7 +161,7 @@ describe('binding', () => {
     assert.deepEqual((await readClaim('d')).metadata.annotations, { 'pv.kubernetes.io/bind-completed': 'yes' })
   })
 
-  it("refuses an unfit or taken volume with upstream's message", async () => {
+  it("refuses an unsuitable or taken volume with upstream's message", async () => {
     await volume('pvblk', { volumeMode: 'Block' })
     await volume('pvown')
     await claim('owner', { volumeName: 'pvown' })
@@ -175,7 +175,7 @@ describe('binding', () => {
     assert.equal((await readClaim('late')).status.phase, 'Pending')
   })
 
-  it('reports a reserved volume of another mode to both objects', async () => {
+  it('reports a reserved volume of another volumeMode in events of both objects', async () => {
     const { metadata } = await claim('c', { storageClassName: '' })
     const claimRef = { namespace, name: 'c', uid: metadata.uid ?? '' }
     await volume('v', { volumeMode: 'Block', claimRef })
@@ -190,7 +190,7 @@ describe('binding', () => {
     )
   })
 
-  it('loses a claim whose volume is deleted', async () => {
+  it('sets a claim to Lost if its volume is deleted', async () => {
     await volume('v')
     await claim('c')
     await client.patch(PersistentVolumes, { name: 'v' }, { type: 'merge', value: { metadata: { finalizers: null } } })
@@ -207,7 +207,7 @@ describe('binding', () => {
     ])
   })
 
-  it('sets the default class on a claim without one, once it exists', async () => {
+  it('sets the default StorageClass of a claim without one, once that exists', async () => {
     await claim('c')
     const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' }
     await client.create(StorageClasses, { metadata: { name: 'std', annotations }, provisioner: 'example.com/prov' })
@@ -216,8 +216,8 @@ describe('binding', () => {
   })
 })
 
-describe('provisioning', () => {
-  it('is delegated to an external driver', async () => {
+describe('provisioning of PersistentVolumeClaims', () => {
+  it('leaves claims to an external provisioner', async () => {
     await storageClass('fast', 'example.com/prov')
     await claim('c', { storageClassName: 'fast' })
     const { metadata, status } = await readClaim('c')
@@ -238,7 +238,7 @@ describe('provisioning', () => {
     assert.deepEqual(await phases('c', 'made'), ['Bound', 'Bound'])
   })
 
-  it('is delegated to the CSI driver of an in-tree plugin', async () => {
+  it('leaves claims of an in-tree plugin to its CSI driver', async () => {
     await storageClass('ebs', 'kubernetes.io/aws-ebs')
     await claim('c', { storageClassName: 'ebs' })
     await resync()
@@ -261,7 +261,7 @@ describe('provisioning', () => {
     )
   })
 
-  it('fails for a missing class or provisioner', async () => {
+  it('fails without the StorageClass or the provisioner', async () => {
     await claim('c', { storageClassName: 'missing' })
     assert.deepEqual(await told('c'), [
       said('Warning ProvisioningFailed storageclass.storage.k8s.io "missing" not found'),
@@ -328,8 +328,8 @@ describe('provisioning', () => {
   })
 })
 
-describe('reclaiming', () => {
-  it('retains a volume', async () => {
+describe('reclaiming of PersistentVolumes', () => {
+  it('keeps a volume with policy Retain', async () => {
     await volume('v')
     await claim('c')
     await remove('c')
@@ -339,7 +339,7 @@ describe('reclaiming', () => {
     assert.equal((await readClaim('d')).status.phase, 'Pending')
   })
 
-  it('leaves an external volume to its driver', async () => {
+  it('leaves a volume of an external provisioner to its driver', async () => {
     await volume('v', { csi: { driver: 'd', volumeHandle: 'h' }, persistentVolumeReclaimPolicy: 'Delete' })
     await claim('c')
     await remove('c')
@@ -356,7 +356,7 @@ describe('reclaiming', () => {
     assert.deepEqual(await told('pvdel'), [said(`Warning VolumeFailedDelete ${why}`)])
   })
 
-  it('never deletes outside of /tmp', async () => {
+  it('never deletes a directory outside of /tmp', async () => {
     await volume('home', { hostPath: { path: '/home/tmp/x' }, persistentVolumeReclaimPolicy: 'Delete' })
     await claim('c')
     await remove('c')

@@ -52,7 +52,7 @@ async function grown(source: PersistentVolumeSpec): Promise<[events: string[], r
   return [told, metadata.annotations?.['volume.kubernetes.io/storage-resizer']]
 }
 
-describe('growing claim', () => {
+describe('growing PersistentVolumeClaim', () => {
   it('waits for an external resizer', async () => {
     assert.deepEqual(await grown({ csi: { driver: 'x.example', volumeHandle: 'h' } }), [
       ['Normal ExternalExpanding (volume_expand) waiting for an external controller to expand this PVC x1'],
@@ -60,7 +60,7 @@ describe('growing claim', () => {
     ])
   })
 
-  it('of an in-tree plugin is annotated for its CSI driver', async () => {
+  it('gets an annotation for its CSI driver if it has an in-tree volume', async () => {
     const message = 'CSI migration enabled for kubernetes.io/gce-pd; waiting for external resizer to expand the pvc'
     assert.deepEqual(await grown({ gcePersistentDisk: { pdName: 'd' } }), [
       [`Normal ExternalExpanding (volume_expand) ${message} x1`],

@@ -52,7 +52,7 @@ describe('pod garbage collector', () => {
     assert.deepEqual(await names(), ['b', 'c', 'running'])
   })
 
-  it('deletes pods of a node that is gone for a while, with a reason', async () => {
+  it('deletes pods whose node does not exist for a while, with a reason', async () => {
     await run('orphan', { phase: 'Running' }, { finalizers: ['example.com/hold'] })
     await clock.advance(21_000)
     await client.delete(Nodes, { name: 'n1' })

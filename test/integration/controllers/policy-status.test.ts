@@ -64,7 +64,7 @@ async function statusOf(
   }
 }
 
-describe('ValidatingAdmissionPolicy status', () => {
+describe('status of a ValidatingAdmissionPolicy', () => {
   it('has no warnings for valid expressions', async () => {
     const { generation, observed, typeChecking } = await statusOf(
       [['apps', 'v1', 'deployments']],
@@ -100,7 +100,7 @@ describe('ValidatingAdmissionPolicy status', () => {
     ])
   })
 
-  it('covers every matched kind in order, and parameters', async () => {
+  it('contains warnings for every matched kind in order, and for parameters', async () => {
     const rules: readonly Rule[] = [
       ['apps', 'v1', 'statefulsets', 'deployments', 'deployments/scale'],
       ['', 'v1', 'configmaps'],
@@ -133,7 +133,7 @@ describe('ValidatingAdmissionPolicy status', () => {
     assert.deepEqual([observed, typeChecking], [1, {}])
   })
 
-  it('knows custom resources', async () => {
+  it('contains warnings for custom resources', async () => {
     const schema = specSchema({ size: { type: 'integer' }, port: { 'x-kubernetes-int-or-string': true } })
     await controllers.client.create(
       CustomResourceDefinitions,

@@ -83,7 +83,7 @@ describe('ReplicaSet controller', () => {
     assert.ok((await events()).includes(`SuccessfulCreate: Created pod: ${made[0]?.metadata.name}`))
   })
 
-  it('replaces deleted pods, and deletes surplus ones, unready first', async () => {
+  it('replaces deleted pods, and deletes surplus ones, not ready ones first', async () => {
     await create(3)
     const [first, second] = await pods()
     assert.ok(first !== undefined && second !== undefined)
@@ -117,7 +117,7 @@ describe('ReplicaSet controller', () => {
     assert.equal((await pods()).length, 2)
   })
 
-  it('counts a pod as available after minReadySeconds, without an event', async () => {
+  it('counts a pod as available after minReadySeconds, although no event occurs', async () => {
     await create(1, 30)
     const [pod] = await pods()
     assert.ok(pod !== undefined)
@@ -128,7 +128,7 @@ describe('ReplicaSet controller', () => {
     assert.equal((await status()).availableReplicas, 1)
   })
 
-  it('reports a failure, retries, and clears it on success', async () => {
+  it('reports a failure to create pods, retries, and clears it on success', async () => {
     const quota = { metadata: { namespace, name: 'none' }, spec: { hard: { pods: '1' } } }
     await plane.request('POST', `/api/v1/namespaces/${namespace}/resourcequotas`, quota)
     await plane.request(

@@ -14,7 +14,7 @@ import { createFakeKubelet } from './fake-kubelet.ts'
 const namespace = 'default'
 const labels = { app: 'old' }
 
-it('maintains pods, adopts matching ones, and counts them without terminating ones', async () => {
+it('the ReplicationController controller maintains pods, adopts matching ones, and counts all except terminating ones', async () => {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))
   await using plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })
   await using controllers = startControllers(plane, clock, [replicationControllerController, createFakeKubelet()])

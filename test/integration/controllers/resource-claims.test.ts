@@ -129,7 +129,7 @@ const finish = async (name: string): Promise<void> => {
 }
 
 describe('resource claim controller', () => {
-  it('creates a claim from a template, and sets its name in the pod status', async () => {
+  it('creates a claim from a template, and writes its name to the pod status', async () => {
     await makeTemplate()
     await makePod('web', [{ name: 'r', resourceClaimTemplateName: 'gpu' }])
     const [claim] = await claims()
@@ -180,7 +180,7 @@ describe('resource claim controller', () => {
     assert.deepEqual(told, names)
   })
 
-  it('creates each claim once despite failing writes, and finally sets its name', async () => {
+  it('creates each claim once despite failing writes, and finally writes its name to the pod status', async () => {
     await makeTemplate()
     const law = fc.asyncProperty(
       fc.infiniteStream(fc.constantFrom('before', 'after', undefined)),
@@ -242,7 +242,7 @@ describe('resource claim controller', () => {
     assert.deepEqual((await claims())[0]?.status, {})
   })
 
-  it('reserves a claim for a pod that another scheduler placed', async () => {
+  it('reserves a claim for a pod that another scheduler bound', async () => {
     await client.create(ResourceClaims, { metadata: { namespace, name: 'shared' }, spec: { devices: { requests } } })
     await allocate('shared', undefined)
     await makePod('web', [{ name: 'r', resourceClaimName: 'shared' }], { nodeName: 'n1' })
@@ -258,7 +258,7 @@ describe('resource claim controller', () => {
     assert.deepEqual(await claims(), [])
   })
 
-  it('creates claims for PodGroups with the gates', async () => {
+  it('creates claims for PodGroups with the feature gates', async () => {
     await restart({ GenericWorkload: true, DRAWorkloadResourceClaims: true }, ['scheduling.k8s.io/v1alpha2'])
     await makeTemplate()
     const resourceClaims = [{ name: 'r', resourceClaimTemplateName: 'gpu' }]
@@ -284,14 +284,14 @@ describe('resource claim controller', () => {
     assert.deepEqual((await getPod('web')).status.resourceClaimStatuses, told)
   })
 
-  it('shortens both parts of a long name', () => {
+  it('truncates both parts of a long claim name', () => {
     assert.equal(baseName('web', 'r'), 'web-r-')
     assert.equal(baseName('p'.repeat(60), 'claim'), `${'p'.repeat(51)}-clai`)
     assert.ok(baseName('p'.repeat(63), 'c'.repeat(63)).length <= 57)
   })
 })
 
-describe('device taint eviction', () => {
+describe('device taint eviction controller', () => {
   const taint = (effect: string): object => ({ key: 'broken', value: 'yes', effect })
   const publish = async (taints: object[], generation = 1): Promise<void> => {
     const spec = {
@@ -330,7 +330,7 @@ describe('device taint eviction', () => {
     ])
   })
 
-  it('waits for the tolerated time, and cancels when the taint is removed', async () => {
+  it('waits for tolerationSeconds, and cancels the eviction if the taint is removed', async () => {
     await publish([])
     await useDevice([{ key: 'broken', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 60 }])
     await publish([taint('NoExecute')], 2)
@@ -354,7 +354,7 @@ describe('device taint eviction', () => {
     assert.equal(await isGoing(), false)
   })
 
-  it('follows DeviceTaintRules, and writes their status, with the gate', async () => {
+  it('applies DeviceTaintRules, and writes their status, with the feature gate', async () => {
     await restart({ DRADeviceTaintRules: true }, ['resource.k8s.io/v1beta2'])
     await publish([])
     await useDevice()

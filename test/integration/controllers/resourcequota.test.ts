@@ -42,7 +42,7 @@ const limit = async (hard: Record<string, string>, more: object = {}): Promise<v
 
 const status = async (): Promise<unknown> => (await client.get(ResourceQuotas, { namespace, name: 'q' })).status
 
-describe('quota controller', () => {
+describe('resource quota controller', () => {
   it('counts existing objects of every limited kind', async () => {
     await pod('p', { cpu: '100m' })
     await client.create(ConfigMaps, { metadata: { namespace, name: 'c' } })
@@ -74,7 +74,7 @@ describe('quota controller', () => {
     }
   })
 
-  it('decreases the usage after deletions and finished pods', async () => {
+  it('decreases the usage after deletions and when pods finish', async () => {
     await limit({ pods: '2', configmaps: '50' })
     await pod('one')
     await pod('two')
@@ -98,7 +98,7 @@ describe('quota controller', () => {
     assert.equal(count(before) - count(after), 1)
   })
 
-  it('follows changed limits, and counts only within scopes', async () => {
+  it('applies changed limits, and counts only objects within scopes', async () => {
     await pod('asks', { cpu: '1' })
     await pod('asks-nothing')
     await limit({ pods: '5' }, { scopes: ['BestEffort'] })
@@ -112,7 +112,7 @@ describe('quota controller', () => {
     assert.deepEqual(await status(), { hard: { pods: '7' }, used: { pods: '1' } })
   })
 
-  it('corrects a foreign status every five minutes', async () => {
+  it('reverts a foreign status every five minutes', async () => {
     await limit({ pods: '5' })
     await client.patch(
       ResourceQuotas,

@@ -59,18 +59,18 @@ async function told(pods: Readonly<Record<string, Mounting>>, seLinuxMount = tru
     .toSorted()
 }
 
-describe('pods that share a volume', () => {
+describe('SELinux warning controller', () => {
   const end = 'If both pods land on the same node, only one of them may access the volume.'
   const uses = 'that uses the same volume as this pod with'
 
-  it('both get an event if their labels differ', async () => {
+  it('records an event for both pods of a volume if their labels differ', async () => {
     assert.deepEqual(await told({ p: { level: 's0:c1,c2' }, q: { level: 's0:c3,c4' } }), [
       `p Normal SELinuxLabelConflict SELinuxLabel ":::s0:c1,c2" conflicts with pod q ${uses} SELinuxLabel ":::s0:c3,c4". ${end}`,
       `q Normal SELinuxLabelConflict SELinuxLabel ":::s0:c3,c4" conflicts with pod p ${uses} SELinuxLabel ":::s0:c1,c2". ${end}`,
     ])
   })
 
-  it('both get an event if only one mounts with a label', async () => {
+  it('records an event for both pods of a volume if only one mounts with a label', async () => {
     const lines = await told({ p: { level: 's0:c1,c2' }, q: { level: 's0:c1,c2', policy: 'Recursive' } })
     const policy = 'SELinuxChangePolicy "MountOption" conflicts with pod q'
     assert.ok(
@@ -79,20 +79,20 @@ describe('pods that share a volume', () => {
     assert.equal(lines.length, 4)
   })
 
-  it('get no event with equal labels, or for a driver without label mounts', async () => {
+  it('records no event with equal labels, or for a driver without SELinux mounts', async () => {
     assert.deepEqual(await told({ p: { level: 's0' }, q: { level: 's0' } }), [])
     assert.deepEqual(await told({ p: { level: 's0' }, q: { level: 's1' } }, false), [])
   })
 
-  it('get an event for conflicting containers in one pod', async () => {
+  it('records an event for containers of one pod with different labels', async () => {
     assert.deepEqual(await told({ p: { level: 's0', second: 's1' } }), [
       'p Warning MultipleSELinuxLabels Volume "v" is mounted twice with different SELinux labels inside this pod',
     ])
   })
 })
 
-describe('labels', () => {
-  it('conflict if both components are set and differ, and always in the level', () => {
+describe('conflict of SELinux labels', () => {
+  it('exists if a component is set in both and differs, and always if the level differs', () => {
     const rows: [string, string, boolean][] = [
       ['u:r:t:s0:c1,c2', ':::s0:c1,c2', false],
       ['u:r:t:s0:c1,c2', ':::s0:c98,c99', true],

@@ -82,7 +82,7 @@ describe('StatefulSet controller', () => {
     )
   })
 
-  it('deletes from the highest ordinal, and follows its start ordinal', async () => {
+  it('deletes pods from the highest ordinal, and respects the start ordinal', async () => {
     await create({ replicas: 4, ordinals: { start: 5 } })
     await bench.settle(10_000)
     await change({ ordinals: { start: 6 } })
@@ -98,7 +98,7 @@ describe('StatefulSet controller', () => {
     )
   })
 
-  it('updates from the highest ordinal to the partition, and restores old pods below it', async () => {
+  it('updates pods from the highest ordinal down to the partition, and keeps old pods below it', async () => {
     await create({ replicas: 3, updateStrategy: { rollingUpdate: { partition: 2 } } })
     await bench.settle()
     await change({ template: templateOf('img:2') })
@@ -133,7 +133,7 @@ describe('StatefulSet controller', () => {
     assert.equal(after?.status.phase, 'Running')
   })
 
-  it('creates claims first, and sets their owners by the retention policy', async () => {
+  it('creates claims before pods, and sets their owners by the retention policy', async () => {
     await create({
       replicas: 2,
       persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete', whenScaled: 'Delete' },

@@ -65,7 +65,7 @@ afterEach(async () => {
   await plane.stop()
 })
 
-describe('storage version migration', () => {
+describe('StorageVersionMigration controller', () => {
   const start = async (name: string, group: string, resource: string): Promise<void> => {
     await client.create(StorageVersionMigrations, { metadata: { name }, spec: { resource: { group, resource } } })
     await clock.advance(1000)
@@ -90,7 +90,7 @@ describe('storage version migration', () => {
     assert.deepEqual((await client.list(ConfigMaps, { namespace })).items, before.items)
   })
 
-  it('removes old versions from the CRD status', async () => {
+  it('removes old versions from the status of the CustomResourceDefinition', async () => {
     const v1 = definition('Widget', { group: 'example.com', versions: [{ name: 'v1' }, { name: 'v2' }] })
     await client.create(CustomResourceDefinitions, v1)
     await clock.advance(2000)
@@ -125,7 +125,7 @@ describe('storage version migration', () => {
     ])
   })
 
-  it('fails for a resource without update', async () => {
+  it('fails for a resource that does not support updates', async () => {
     await start('m', '', 'bindings')
     assert.equal(
       (await said('m'))[1],
@@ -133,7 +133,7 @@ describe('storage version migration', () => {
     )
   })
 
-  it('waits for an earlier one of the same resource', async () => {
+  it('waits for an earlier migration of the same resource', async () => {
     await start('first', 'example.com', 'things')
     await start('second', 'example.com', 'things')
     assert.deepEqual(await said('second'), [])
@@ -143,7 +143,7 @@ describe('storage version migration', () => {
   })
 })
 
-describe('StorageVersions', () => {
+describe('StorageVersion garbage collector', () => {
   const live = async (name: string): Promise<void> => {
     const labels = { 'apiserver.kubernetes.io/identity': 'kube-apiserver' }
     await client.create(Leases, { metadata: { namespace: 'kube-system', name, labels }, spec: {} })
@@ -174,7 +174,7 @@ describe('StorageVersions', () => {
     await clock.advance(1000)
   }
 
-  it('drop deleted servers, and set the common version', async () => {
+  it('removes deleted servers, and sets the common version', async () => {
     await live('a')
     await live('b')
     await record('example.com.things', { a: 'v1', b: 'v2' })
@@ -193,13 +193,13 @@ describe('StorageVersions', () => {
     )
   })
 
-  it('are deleted with their last server', async () => {
+  it('deletes a StorageVersion with its last server', async () => {
     await record('example.com.things', { nobody: 'v1' })
     await assert.rejects(client.get(StorageVersions, { name: 'example.com.things' }), isNotFound)
   })
 })
 
-describe('PodGroup', () => {
+describe('deleted PodGroup', () => {
   it('stays until its last pod has finished', async () => {
     const spec = { schedulingPolicy: { basic: {} } }
     const metadata = { namespace, name: 'g', finalizers: ['scheduling.k8s.io/podgroup-protection'] }
@@ -222,7 +222,7 @@ describe('PodGroup', () => {
   })
 })
 
-describe('ResourcePoolStatusRequest', () => {
+describe('ResourcePoolStatusRequest controller', () => {
   const publish = async (pool: string, part: number, of: number, devices: number): Promise<void> => {
     const spec = {
       driver: 'd.example.com',
@@ -248,7 +248,7 @@ describe('ResourcePoolStatusRequest', () => {
     return [status?.poolCount, pools, conditions]
   }
 
-  it('is answered once, and deleted after an hour', async () => {
+  it('writes the status once, and deletes the request after an hour', async () => {
     await publish('a', 1, 1, 3)
     await publish('b', 1, 1, 2)
     const requests = [{ name: 'gpu', exactly: { deviceClassName: 'gpu', allocationMode: 'ExactCount', count: 1 } }]
@@ -278,7 +278,7 @@ describe('ResourcePoolStatusRequest', () => {
     await assert.rejects(client.get(ResourcePoolStatusRequests, { name: 'all' }), isNotFound)
   })
 
-  it('waits for an incomplete pool', async () => {
+  it('waits for an incomplete resource pool', async () => {
     await publish('a', 1, 2, 3)
     await ask('all')
     assert.deepEqual(await told('all'), [undefined, undefined, undefined])

@@ -57,7 +57,7 @@ const start = async (
   await clock.advance(1000)
 }
 
-describe('unused legacy tokens', () => {
+describe('legacy service account tokens without use', () => {
   const make = async (name: string, labels: Record<string, string> = {}): Promise<void> => {
     const annotations = { 'kubernetes.io/service-account.name': 'robot' }
     const type = 'kubernetes.io/service-account-token'
@@ -76,7 +76,7 @@ describe('unused legacy tokens', () => {
   const INVALID = 'kubernetes.io/legacy-token-invalid-since'
   const SETTINGS = controllerSettings({ 'legacy-service-account-token-clean-up-period': 10 * DAY_MS })
 
-  it('are marked, and deleted after the same time again; others stay', async () => {
+  it('get a label, and are deleted after the same period again; used tokens stay', async () => {
     await start(legacyTokenCleanerController, SETTINGS)
     const secrets = ['old', 'used', 'mounted'].map((name) => ({ name }))
     await client.create(ServiceAccounts, { metadata: { namespace, name: 'robot' }, secrets })
@@ -99,8 +99,8 @@ describe('unused legacy tokens', () => {
   })
 })
 
-describe('PodCertificateRequests', () => {
-  it('are deleted after 15 minutes', async () => {
+describe('PodCertificateRequest cleaner', () => {
+  it('deletes requests after 15 minutes', async () => {
     await start(
       podCertificateCleanerController,
       {},
@@ -129,13 +129,13 @@ describe('PodCertificateRequests', () => {
   })
 })
 
-describe('API server trust bundle', () => {
+describe('trust bundle of the API server', () => {
   const SETTINGS = {
     'runtime-config': new Map([['certificates.k8s.io/v1beta1/clustertrustbundles', 'true']]),
     'feature-gates': new Map([['ClusterTrustBundle', true]]),
   }
 
-  it('is published as a ClusterTrustBundle named by its hash, and replaces old ones', async () => {
+  it('is a ClusterTrustBundle named by its hash, and replaces old ones', async () => {
     const bundle = createAuthority({ commonName: 'ca' }, { clock, random: secureRandom }).certificatePem
     await start(clusterTrustBundlePublisherController, { 'root-ca-file': 'ca.crt' }, SETTINGS, bundle)
     const name = bundleName(bundle)
@@ -150,7 +150,7 @@ describe('API server trust bundle', () => {
     await client.get(ClusterTrustBundles, { name })
   })
 
-  it('is not published if the API is not served', async () => {
+  it('is not published if ClusterTrustBundle is not served', async () => {
     await start(clusterTrustBundlePublisherController, { 'root-ca-file': 'ca.crt' }, {}, 'BUNDLE')
     await assert.rejects(client.list(ClusterTrustBundles), isNotFound)
   })

@@ -84,8 +84,8 @@ const held = async (kind: Kind, name: string): Promise<string> => {
   }
 }
 
-describe('PersistentVolumeClaims', () => {
-  it('of a scheduled pod stay until the pod is gone', async () => {
+describe('protection of PersistentVolumeClaims', () => {
+  it('keeps the claim of a scheduled pod until the pod is gone', async () => {
     await claim('data')
     assert.equal(await held(PersistentVolumeClaims, 'data'), 'kubernetes.io/pvc-protection')
     await pod('user', { persistentVolumeClaim: { claimName: 'data' } }, 'n1')
@@ -96,14 +96,14 @@ describe('PersistentVolumeClaims', () => {
     assert.equal(await held(PersistentVolumeClaims, 'data'), 'gone')
   })
 
-  it('of an unscheduled pod go at once', async () => {
+  it('releases the claim of an unscheduled pod at once', async () => {
     await claim('data')
     await pod('waiting', { persistentVolumeClaim: { claimName: 'data' } })
     await remove(PersistentVolumeClaims, 'data')
     assert.equal(await held(PersistentVolumeClaims, 'data'), 'gone')
   })
 
-  it('deleted together go if no pod uses them', async () => {
+  it('releases claims that are deleted together if no pod uses them', async () => {
     for (let number = 0; number < 5; number++) await claim(`c${number}`)
     await pod('user', { persistentVolumeClaim: { claimName: 'c3' } }, 'n1')
     await client.deleteCollection(PersistentVolumeClaims, { namespace })
@@ -118,8 +118,8 @@ describe('PersistentVolumeClaims', () => {
   })
 })
 
-describe('PersistentVolumes', () => {
-  it('stay while they are bound', async () => {
+describe('protection of PersistentVolumes', () => {
+  it('keeps a volume while it is bound', async () => {
     const spec = {
       capacity: { storage: '1Gi' },
       accessModes: ['ReadWriteOnce'],
@@ -142,8 +142,8 @@ describe('PersistentVolumes', () => {
   })
 })
 
-describe('VolumeAttributesClasses', () => {
-  it('stay while a claim wants, has or tries them', async () => {
+describe('protection of VolumeAttributesClasses', () => {
+  it('keeps a class while a claim requests, has or tries it', async () => {
     for (const name of ['gold', 'free']) {
       await client.create(VolumeAttributesClasses, {
         metadata: { name },
@@ -163,11 +163,11 @@ describe('VolumeAttributesClasses', () => {
   })
 })
 
-describe('ephemeral volumes', () => {
+describe('ephemeral volume controller', () => {
   const metadata = { labels: { app: 'x' }, annotations: { note: 'y' } }
   const ephemeral = { volumeClaimTemplate: { metadata, spec: claimSpec } }
 
-  it('get a claim that the pod owns, again after a deletion', async () => {
+  it('creates a claim that the pod owns, again after a deletion', async () => {
     const { metadata: owner } = await pod('p', { ephemeral })
     await clock.advance(100)
     const made = await client.get(PersistentVolumeClaims, { namespace, name: 'p-v' })
@@ -180,7 +180,7 @@ describe('ephemeral volumes', () => {
     assert.notEqual(again.metadata.uid, made.metadata.uid)
   })
 
-  it('do not use a foreign claim, and report that', async () => {
+  it('does not use a foreign claim of the same name, and reports it', async () => {
     await claim('p-v')
     await pod('p', { ephemeral })
     await clock.advance(100)

@@ -136,7 +136,7 @@ function addressed(question: Buffer, address: readonly number[] = [192, 0, 2, 1]
 
 const EXAMPLE: QuestionFields = { name: 'example.com', type: TYPE.A }
 
-test('cluster names are answered over UDP, and large answers over TCP', async (t) => {
+test('the DNS server answers for cluster names over UDP, and with large answers over TCP', async (t) => {
   const { ask, askStream } = await serve(t, { directory: directoryWith(300) })
   const asked = { name: 'DB.shop.svc.cluster.local', type: TYPE.A, edns: 4096 }
   const cut = await ask(asked)
@@ -150,7 +150,7 @@ test('cluster names are answered over UDP, and large answers over TCP', async (t
   )
 })
 
-test('missing names return NXDOMAIN with SOA; before the sync nothing is denied', async (t) => {
+test('the DNS server returns NXDOMAIN with SOA for missing names, but not before the first sync', async (t) => {
   let isSynced = false
   const { ask } = await serve(t, { isSynced: () => isSynced })
   const nowhere = { name: 'no.shop.svc.cluster.local', type: TYPE.A }
@@ -172,7 +172,7 @@ test('missing names return NXDOMAIN with SOA; before the sync nothing is denied'
   )
 })
 
-test('unsupported queries are refused or ignored', async (t) => {
+test('the DNS server refuses or ignores unsupported queries', async (t) => {
   const { ask, udpPort } = await serve(t)
   assert.equal(rcodeOf((await ask({ ...EXAMPLE, class: 3 })).flags), RCODE.refused)
   assert.equal(rcodeOf((await ask(EXAMPLE)).flags), RCODE.serverFailure)
@@ -195,7 +195,7 @@ test('unsupported queries are refused or ignored', async (t) => {
   assert.equal(uint16(first, 0), 42)
 })
 
-test('equal queries are forwarded once, and answers are cached until they expire', async (t) => {
+test('the DNS server forwards equal queries once, and caches answers until they expire', async (t) => {
   const server = await other(t, (question) => addressed(question))
   const { ask } = await serve(t, { upstreams: () => [server] })
   const many = await Promise.all(Array.from({ length: 20 }, (_, id) => ask({ ...EXAMPLE, name: 'Example.COM', id })))
@@ -208,7 +208,7 @@ test('equal queries are forwarded once, and answers are cached until they expire
   assert.equal(server.asked, 1)
 })
 
-test('a silent server is skipped, forged answers are ignored, and SERVFAIL tries the next server', async (t) => {
+test('the DNS server skips a silent upstream, ignores forged answers, and tries the next upstream on SERVFAIL', async (t) => {
   const silent = await other(t, () => undefined)
   const failing = await other(t, (question) => addressed(question, [0, 0, 0, 0], 0x81_82))
   const liar = await other(t, (question) => {
@@ -224,7 +224,7 @@ test('a silent server is skipped, forged answers are ignored, and SERVFAIL tries
   }
 })
 
-test('an old server is queried again without EDNS', async (t) => {
+test('the DNS server repeats a query without EDNS for an old upstream', async (t) => {
   const server = await other(t, (question) => {
     const query = readQuery(question)
     if (!('edns' in query) || query.edns === undefined) return addressed(question)
@@ -237,7 +237,7 @@ test('an old server is queried again without EDNS', async (t) => {
   assert.deepEqual(addressesOf(await ask(EXAMPLE)), ['192.0.2.1'])
 })
 
-test('an alias includes the records of its target, in the cluster or upstream', async (t) => {
+test('the DNS server follows a CNAME to its target, in the cluster or upstream', async (t) => {
   const server = await other(t, (question) => addressed(question))
   const { ask } = await serve(t, { upstreams: () => [server] })
   const away = await ask({ name: 'away.shop.svc.cluster.local', type: TYPE.A })
@@ -253,7 +253,7 @@ test('an alias includes the records of its target, in the cluster or upstream', 
   assert.equal(server.asked, 1)
 })
 
-test('a stub domain is forwarded to its servers', async (t) => {
+test('the DNS server forwards names of a stub domain to its servers', async (t) => {
   const corporate = await other(t, (question) => addressed(question, [10, 9, 8, 7]))
   const deeper = await other(t, (question) => addressed(question, [10, 9, 8, 6]))
   const world = await other(t, (question) => addressed(question))
@@ -267,7 +267,7 @@ test('a stub domain is forwarded to its servers', async (t) => {
   assert.deepEqual(answers, [['10.9.8.7'], ['10.9.8.6'], ['192.0.2.1']])
 })
 
-test('a TCP query is forwarded over TCP', async (t) => {
+test('the DNS server forwards a TCP query over TCP', async (t) => {
   const server = createServer((socket) => {
     socket.on('data', (chunk: Buffer) => {
       const answer = addressed(chunk.subarray(2))
@@ -284,7 +284,7 @@ test('a TCP query is forwarded over TCP', async (t) => {
   assert.deepEqual(answer && addressesOf(answer), ['192.0.2.1'])
 })
 
-test('a TCP connection without DNS is closed', async (t) => {
+test('the DNS server closes a TCP connection that sends no DNS', async (t) => {
   const { tcpPort } = await serve(t)
   for (const bytes of [Buffer.from([0, 1, 0]), Buffer.from([0, 12, 0, 7, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0])]) {
     const socket = connect({ host: LOOPBACK, port: tcpPort })
@@ -295,7 +295,7 @@ test('a TCP connection without DNS is closed', async (t) => {
   }
 })
 
-test("a node cache has no cluster names, and caches the cluster's answers", async (t) => {
+test('a node-local DNS cache has no cluster names, and caches the answers of cluster DNS', async (t) => {
   const cluster = await other(t, (question) => addressed(question))
   const { ask } = await serve(t, { isCacheOnly: true, stubDomains: new Map([['cluster.local', [cluster]]]) })
   const question = { name: 'db.shop.svc.cluster.local', type: TYPE.A }

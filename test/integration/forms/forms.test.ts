@@ -189,9 +189,9 @@ async function prepare({ given = [] }: KindCases): Promise<void> {
   for (const { kind, object } of given) await send('POST', collectionOf(kind, object), complete(kind, object))
 }
 
-describe('every kind answers every verb in every form as in JSON', () => {
+describe('all verbs and media types of every kind have the same content as in JSON', () => {
   for (const cases of everyCase) {
-    it(`${apiVersionOf(cases.kind)} ${cases.kind.kind}`, async () => {
+    it(`for ${apiVersionOf(cases.kind)} ${cases.kind.kind}`, async () => {
       await prepare(cases)
       const subject = subjectOf(cases)
       if (!isQuestion(cases.kind)) await removeObject(send, cases.kind, subject.path)
@@ -204,7 +204,7 @@ describe('every kind answers every verb in every form as in JSON', () => {
     })
   }
 
-  it('covers every served kind', async () => {
+  it('and every served kind has a case', async () => {
     const known = new Set(everyCase.map(({ kind }) => `${apiVersionOf(kind)} ${kind.plural}`))
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
     const lists = await Promise.all(['/api', '/apis'].map((path) => wire.request('GET', path, { headers: { accept } })))

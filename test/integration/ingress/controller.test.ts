@@ -139,7 +139,7 @@ describe('ingress controller', () => {
       (told) => told.status === status,
     )
 
-  it('answers 404 without a route', async () => {
+  it('responds with 404 if no path matches', async () => {
     const told = await ask('nobody.example')
     assert.deepEqual([told.status, told.text], [404, 'default backend - 404'])
   })
@@ -157,12 +157,12 @@ describe('ingress controller', () => {
     await untilStatus('web.example', 404)
   })
 
-  it('reports that a pod is unreachable', async () => {
+  it('responds with 502 if a pod is unreachable', async () => {
     await createIngress('gone', 'gone.example', 'gone')
     await untilStatus('gone.example', 502)
   })
 
-  it('presents the certificate of the name, and redirects clients to HTTPS', async () => {
+  it('presents the certificate of the host, and redirects clients to HTTPS', async () => {
     const issued = authority.issue({ commonName: 'safe', names: { dns: ['safe.example'] }, purpose: 'server' })
     const data = {
       'tls.crt': Buffer.from(issued.certificatePem).toString('base64'),
@@ -202,7 +202,7 @@ describe('ingress controller', () => {
     answer.destroy()
   })
 
-  it('forwards a rewritten path unchanged, and never answers 500', async () => {
+  it('forwards a rewritten path unchanged, and never responds with 500', async () => {
     const annotations = { 'nginx.ingress.kubernetes.io/rewrite-target': '/$1' }
     await createIngress('rewritten', 'rewritten.example', 'web', { annotations })
     await untilStatus('rewritten.example', 200)
@@ -210,7 +210,7 @@ describe('ingress controller', () => {
       assert.equal((await ask('rewritten.example', path)).text, `rewritten.example ${path}`)
   })
 
-  it('upgrades to another protocol', async () => {
+  it('upgrades connections to another protocol', async () => {
     await createIngress('socket', 'socket.example', 'web')
     await untilStatus('socket.example', 200)
     const headers = { host: 'socket.example', connection: 'Upgrade', upgrade: 'websocket' }

@@ -18,7 +18,7 @@ const skip = existsSync(UPSTREAM) ? false : "upstream's kubectl was not built: n
 const SCENES = /^(?:create-more|describe|explain)\//
 const LINES = 60
 
-void test("our kubectl prints the same as upstream's", { skip }, async () => {
+void test("our kubectl prints the same as upstream's kubectl", { skip }, async () => {
   const verdicts = await judge({ scene: SCENES, sample: LINES, seed: 3, jobs: 2, asProgram: false }, () => undefined)
   const different = verdicts.filter(({ differences, listed }) => differences.length > 0 && listed === undefined)
   assert.deepEqual(

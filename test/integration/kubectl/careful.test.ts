@@ -63,7 +63,7 @@ function configMap(name: string, more: object = {}, metadata: object = {}): stri
 }
 
 describe('kubectl', () => {
-  it('refuses names with several path segments, and deletes nothing', async () => {
+  it('rejects names with several path segments, and deletes nothing', async () => {
     await kubectl('create configmap kept')
     for (const name of ['..', '.', 'a%b']) {
       const { code, err } = await kubectl(`delete cm ${name}`)
@@ -74,7 +74,7 @@ describe('kubectl', () => {
     assert.equal((await kubectl('get ns default -o name')).out, 'namespace/default\n')
   })
 
-  it('refuses --as-group without --as', async () => {
+  it('rejects --as-group without --as', async () => {
     for (const flag of ['--as-group=a', '--as-uid=1', '--as-user-extra=a=b']) {
       const { code, out, err } = await kubectl(`get cm ${flag}`)
       assert.deepEqual([code, out], [1, ''])
@@ -107,13 +107,13 @@ describe('kubectl', () => {
     assert.equal(out, '{"kubernetes.io/change-cause":"kubectl label configmap kept a=b --record=true"}')
   })
 
-  it('ends a watch without an error when --request-timeout is over, and names each kind', async () => {
+  it('ends a watch without an error after --request-timeout, and prints the resource type of each object', async () => {
     const { code, out, err } = await kubectl('get configmaps --watch --request-timeout=1s -o name')
     assert.deepEqual([code, err], [0, ''])
     assert.match(out, /^configmap\/kept$/m)
   })
 
-  it('changes the type of a volume', async () => {
+  it('replaces the volume source in a client-side apply', async () => {
     const deployment = (volume: object): string =>
       JSON.stringify({
         apiVersion: 'apps/v1',
@@ -132,7 +132,7 @@ describe('kubectl', () => {
     assert.equal(out, 'deployment.apps/volumes configured\n')
   })
 
-  it('creates without a resource version after apply --force deletes', async () => {
+  it('omits resourceVersion when apply --force deletes and recreates an object', async () => {
     await kubectl('apply -f -', configMap('fixed', { immutable: true, data: { a: 'b' } }))
     const changed = configMap('fixed', { immutable: true, data: { a: 'c' } })
     assert.equal((await kubectl('apply --force -f -', changed)).out, 'configmap/fixed configured\n')
@@ -141,7 +141,7 @@ describe('kubectl', () => {
     assert.equal((await kubectl('get configmap fixed -o jsonpath={.data.a}')).out, 'c')
   })
 
-  it('reads standard input once', async () => {
+  it('rejects two uses of standard input in set env', async () => {
     const { code, err } = await kubectl('set env -f - -', 'x')
     assert.deepEqual([code, err], [1, 'error: standard input cannot be used for multiple arguments\n'])
   })
@@ -152,13 +152,13 @@ describe('kubectl', () => {
     assert.match(err, /^Error from server \(BadRequest\): /)
   })
 
-  it('refuses old versions of roles in auth reconcile', async () => {
+  it('rejects old API versions of roles in auth reconcile', async () => {
     const role = { apiVersion: 'rbac.authorization.k8s.io/v1beta1', kind: 'Role', metadata: { name: 'r' } }
     const { err } = await kubectl('auth reconcile -f -', JSON.stringify(role))
     assert.equal(err, 'error: only rbac.authorization.k8s.io/v1 is supported: not *v1beta1.Role\n')
   })
 
-  it('prints a template of the object in rollout history', async () => {
+  it('applies --template to the workload in rollout history', async () => {
     const { out } = await kubectl('rollout history deploy/volumes --template={{.kind}}/{{.metadata.name}}')
     assert.equal(out, 'Deployment/volumes')
   })

@@ -90,7 +90,7 @@ describe('kubectl commands that change objects', () => {
     assert.deepEqual(await kubectl('wait --for=delete deploy/none'), { code: 0, out: '', err: '' })
   })
 
-  it('edits objects, and stops when nothing was changed', async () => {
+  it('edits objects, and reports an edit without changes', async () => {
     await kubectl('create configmap ed --from-literal=a=alpha')
     assert.equal(await said('edit cm/ed', { EDITOR: 'true' }), 'Edit cancelled, no changes made.\n')
     assert.equal(await said('edit cm/ed', { EDITOR: 'sed -i s/alpha/beta/' }), 'configmap/ed edited\n')
@@ -100,7 +100,7 @@ describe('kubectl commands that change objects', () => {
     assert.match(wrong.err, /^error: configmaps "ed" is invalid\nA copy of your changes has been stored to /)
   })
 
-  it('compares, replaces and exposes', async () => {
+  it('runs diff, replace and expose', async () => {
     const file = join(folder, 'cm.yaml')
     await writeFile(file, 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ed}\ndata: {a: gamma}\n')
     const { code, out } = await kubectl(`diff -f ${file}`)

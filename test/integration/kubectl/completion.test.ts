@@ -57,7 +57,7 @@ function complete(line: string, more: Readonly<Record<string, string>> = {}): Pr
   })
 }
 
-describe('completion in bash', { skip: hasBash ? false : 'there is no bash' }, () => {
+describe('kubectl completion in bash', { skip: hasBash ? false : 'there is no bash' }, () => {
   it('completes commands with descriptions', async () => {
     assert.deepEqual(await complete('kubectl expl'), ['explain'])
     const several = await complete('kubectl api-')
@@ -86,7 +86,7 @@ describe('completion in bash', { skip: hasBash ? false : 'there is no bash' }, (
     assert.deepEqual((await complete('kubectl apply -f ')).sort(), ['inside', 'pod.json', 'pod.yaml'])
   })
 
-  it('resolves aliases, variables and quotes without running them', async () => {
+  it('evaluates aliases, variables and quotes without running their commands', async () => {
     assert.deepEqual(await complete('k get cm extension-'), ['extension-apiserver-authentication'])
     assert.deepEqual(await complete('kubectl get "name', {}), ['namespaces'])
     assert.deepEqual(await complete('kubectl --kubeconfig=$FILE get ns defa', { FILE: join(folder, 'kubeconfig') }), [

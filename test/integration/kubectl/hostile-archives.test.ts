@@ -70,7 +70,7 @@ async function copied(...entries: readonly Entry[]): Promise<Copied> {
 const ALONE = ['target', 'target/inner', 'target/inner/good']
 const GOOD = { name: 'data/good', content: 'good' }
 
-void test('valid entries are copied', async () => {
+void test('kubectl cp copies valid entries of an archive', async () => {
   const { code, files, target, err } = await copied(GOOD)
   assert.deepEqual([code, files, err], [0, ALONE, ''])
   assert.equal(await readFile(join(target, 'good'), 'utf8'), 'good')
@@ -84,27 +84,27 @@ for (const [name, entry] of [
   ['is a folder with ..', { name: 'data/../../evil/' }],
   ['begins with the source and leaves it with ..', { name: 'data../../evil', content: 'evil' }],
 ] as const) {
-  void test(`an entry that ${name} is skipped`, async () => {
+  void test(`kubectl cp skips an entry that ${name}`, async () => {
     const { files, err } = await copied(entry, GOOD)
     assert.deepEqual(files, ALONE)
     assert.match(err, /^warning: file .* is outside target destination, skipping\n/)
   })
 }
 
-void test('an entry outside of the source ends the copy', async () => {
+void test('kubectl cp fails for an entry outside of the source', async () => {
   const { code, files, err } = await copied({ name: '/etc/evil', content: 'evil' }, GOOD)
   assert.deepEqual([code, files], [1, ['target']])
   assert.match(err, /^error: tar contents corrupted\n/)
 })
 
-void test('a link is skipped, and writes through it stay below the target', async () => {
+void test('kubectl cp skips a link, and writes through the link stay below the target', async () => {
   const link = { name: 'data/way', link: '../..' }
   const { files, err } = await copied(link, { name: 'data/way/evil', content: 'evil' }, GOOD)
   assert.deepEqual(files, ['target', 'target/inner', 'target/inner/good', 'target/inner/way', 'target/inner/way/evil'])
   assert.match(err, /^warning: skipping symlink: /)
 })
 
-void test('a hard link and a device become empty files', async () => {
+void test('kubectl cp creates empty files for hard links and devices', async () => {
   const hard = { name: 'data/hard', link: '/etc/passwd', type: '1' }
   const { files, target } = await copied(hard, { name: 'data/device', type: '3' }, GOOD)
   assert.deepEqual(files, ['target', 'target/inner', 'target/inner/device', 'target/inner/good', 'target/inner/hard'])
@@ -114,12 +114,12 @@ void test('a hard link and a device become empty files', async () => {
   }
 })
 
-void test('no file gets setuid or setgid bits', async () => {
+void test('kubectl cp sets no setuid or setgid bits', async () => {
   const { target } = await copied({ ...GOOD, mode: 0o6755 })
   assert.equal((await lstat(join(target, 'good'))).mode & 0o6000, 0)
 })
 
-void test('names are escaped for the terminal', async () => {
+void test('kubectl cp escapes names for the terminal', async () => {
   const { err } = await copied(
     { name: 'data/../../\u001b[2Jevil', content: 'evil' },
     { name: 'data/\u001b[2J', link: '\r' },
@@ -128,7 +128,7 @@ void test('names are escaped for the terminal', async () => {
   assert.equal(err.includes('\u001b') || err.includes('\r'), false)
 })
 
-void test('a truncated archive is reported', async () => {
+void test('kubectl cp reports a truncated archive', async () => {
   const { code, err } = await copied({ name: 'data/large', content: 'x', size: 2 ** 32 })
   assert.equal(code, 1)
   assert.match(err, /^error: unexpected EOF\n/)

@@ -27,13 +27,13 @@ function hasControls(text: string): boolean {
   return text.includes('\u001b') || text.includes('\r')
 }
 
-void test('cells of server tables are escaped for the terminal', async () => {
+void test('kubectl escapes cells of server tables for the terminal', async () => {
   const { out } = await kubectl(['get', 'pods', '--show-labels', '--no-headers'], json(200, EVIL_TABLE))
   assert.equal(hasControls(out), false)
   assert.match(out, /^pod\^\[\[2Jevil/)
 })
 
-void test('custom columns and descriptions are escaped for the terminal', async () => {
+void test('kubectl escapes custom columns and descriptions for the terminal', async () => {
   const columns = await kubectl(['get', 'pods', 'x', '-o', 'custom-columns=N:.metadata.name'])
   assert.match(columns.out, /^N\npod\^\[\[2Jevil\^\[\]0;title/)
   const described = await kubectl(['describe', 'pods', 'x'])
@@ -41,19 +41,19 @@ void test('custom columns and descriptions are escaped for the terminal', async 
   for (const { out } of [columns, described]) assert.equal(hasControls(out), false)
 })
 
-void test('YAML contains escape sequences in escaped form', async () => {
+void test('kubectl -o yaml prints escape sequences in escaped form', async () => {
   const { out } = await kubectl(['get', 'pods', 'x', '-o', 'yaml'])
   assert.equal(hasControls(out), false)
 })
 
-void test('error messages of the server are escaped for the terminal', async () => {
+void test('kubectl escapes error messages of the server for the terminal', async () => {
   const { code, err } = await kubectl(['get', 'pods'], json(403, EVIL_STATUS))
   assert.equal(code, 1)
   assert.equal(hasControls(err), false)
   assert.match(err, /^Error from server \(Forbidden\): no\^\[\[2Jevil/)
 })
 
-void test('warnings of the server are escaped for the terminal', async () => {
+void test('kubectl escapes warnings of the server for the terminal', async () => {
   const warning = { warning: '299 - "\u001b[2Jevil"' }
   const { code, err } = await kubectl(['get', 'pods', 'x', '-o', 'yaml'], (_request, response) => {
     // Node's own server refuses to send such a header.
@@ -65,7 +65,7 @@ void test('warnings of the server are escaped for the terminal', async () => {
   assert.equal(hasControls(err), false)
 })
 
-void test('an HTML error page is quoted', async () => {
+void test('kubectl quotes an HTML error page', async () => {
   const { code, err } = await kubectl(['get', 'pods'], (_request, response) => {
     response.writeHead(502, { 'content-type': 'text/html' })
     response.end('<h1>\u001b[2Jbad gateway</h1>')
@@ -74,13 +74,13 @@ void test('an HTML error page is quoted', async () => {
   assert.match(err, /an error on the server \("<h1>\\x1b\[2Jbad gateway<\/h1>"\) has prevented the request/)
 })
 
-void test('a silent server times out', async () => {
+void test('kubectl times out if the server does not respond', async () => {
   const { code, err } = await kubectl(['get', 'pods', '--request-timeout=1s'], () => undefined)
   assert.equal(code, 1)
   assert.match(err, /^Unable to connect to the server: net\/http: request canceled/)
 })
 
-void test('a server that stops in the middle of a response times out', async () => {
+void test('kubectl times out if the server stops in the middle of a response', async () => {
   const { code, err } = await kubectl(['get', 'pods', '--request-timeout=1s'], (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.write('{"kind":')
@@ -89,7 +89,7 @@ void test('a server that stops in the middle of a response times out', async () 
   assert.match(err, /Client\.Timeout or context cancellation while reading body/)
 })
 
-void test('a truncated response is an error', async () => {
+void test('kubectl reports a truncated response', async () => {
   const { code, out, err } = await kubectl(['get', 'pods', 'x', '-o', 'yaml'], (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100000' })
     response.write('{"kind":"Pod"}', () => response.destroy())
@@ -98,7 +98,7 @@ void test('a truncated response is an error', async () => {
   assert.match(err, /unexpected error when reading response body\. Please retry\. Original error: unexpected EOF/)
 })
 
-void test('an invalid JSON response is reported', async () => {
+void test('kubectl reports an invalid JSON response', async () => {
   const { code, err } = await kubectl(['get', 'pods'], (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end('hello')
@@ -107,7 +107,7 @@ void test('an invalid JSON response is reported', async () => {
   assert.match(err, /invalid character 'h' looking for beginning of value/)
 })
 
-void test('redirect loops are not followed', async () => {
+void test('kubectl does not follow redirect loops', async () => {
   const { code } = await kubectl(['get', 'pods'], (request, response) => {
     response.writeHead(302, { location: request.url ?? '' })
     response.end()
@@ -132,7 +132,7 @@ for (const [name, text, told] of [
   ['deeply nested YAML', `${START}data: ${'['.repeat(100_000)}${']'.repeat(100_000)}`, /exceeded max depth/],
   ['deeply nested JSON', `{"data":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /exceeded max depth/],
 ] as const) {
-  void test(`a file with ${name} is refused`, async () => {
+  void test(`kubectl rejects a file with ${name}`, async () => {
     const file = join(folder, 'bad.yaml')
     await writeFile(file, text)
     const { code, err } = await kubectl(['create', '-f', file, '--dry-run=client', '--validate=false'])
@@ -141,7 +141,7 @@ for (const [name, text, told] of [
   })
 }
 
-void test('a kustomization is written only into the named folder', async () => {
+void test('kubectl kustomize writes only into the named folder', async () => {
   const [source, target] = [join(folder, 'source'), join(folder, 'target', 'inner')]
   await Promise.all([source, target].map((path) => mkdir(path, { recursive: true })))
   await writeFile(join(source, 'kustomization.yaml'), 'resources: [bad.yaml]\n')

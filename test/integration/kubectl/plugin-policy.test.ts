@@ -31,8 +31,8 @@ async function run(policy: PluginPolicy, command: string): Promise<string> {
   return (await runAllowed(policy)(command, [], { env, isInteractive: false })).output.trim()
 }
 
-describe('credential plugins', () => {
-  it('run by default', async () => {
+describe('credential plugins under the policy in kuberc', () => {
+  it('run without a policy', async () => {
     assert.equal(await run({ type: '' }, 'credentials'), 'one')
     assert.equal(await run({ type: 'AllowAll' }, join(folder, 'two', 'credentials')), 'two')
   })
@@ -44,13 +44,13 @@ describe('credential plugins', () => {
     )
   })
 
-  it('run when the allowlist contains their name or file', async () => {
+  it('run if the allowlist contains their name or file', async () => {
     assert.equal(await run(list('credentials'), 'credentials'), 'one')
     assert.equal(await run(list(join(folder, 'one', 'credentials')), 'credentials'), 'one')
     assert.equal(await run(list('credentials'), join(folder, 'one', 'credentials')), 'one')
   })
 
-  it('do not run when only the name matches and the file differs', async () => {
+  it('do not run if only the name matches and the file differs', async () => {
     await assert.rejects(
       run(list('credentials'), join(folder, 'two', 'credentials')),
       /two\/credentials" is not permitted by the credential plugin allowlist/,

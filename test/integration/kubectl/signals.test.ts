@@ -59,7 +59,7 @@ async function interrupted(line: string, signal: NodeJS.Signals): Promise<number
   return code ?? died ?? -1
 }
 
-describe('a signal', { skip: process.platform === 'win32' && 'there are none' }, () => {
+describe('kubectl on a signal', { skip: process.platform === 'win32' && 'there are none' }, () => {
   for (const [line, signal, end] of [
     ['get pods -w', 'SIGINT', 1],
     ['get pods -w', 'SIGTERM', 1],
@@ -71,7 +71,7 @@ describe('a signal', { skip: process.platform === 'win32' && 'there are none' },
     ['get --raw /api/v1/pods?watch=true', 'SIGTERM', 'SIGTERM'],
     ['proxy --port=0', 'SIGINT', 'SIGINT'],
   ] as const)
-    it(`${signal} ends "${line}" ${typeof end === 'number' ? `with ${end}` : 'as it ends any program'}`, async () => {
+    it(`ends "${line}" on ${signal} with exit code or signal ${end}`, async () => {
       assert.equal(await interrupted(line, signal), end)
     })
 })

@@ -105,7 +105,7 @@ async function startBed(lifeMs: number): Promise<Bed> {
   }
 }
 
-describe('the client certificate of a kubelet', () => {
+describe('client certificate of a kubelet', () => {
   it('is requested at once, and rotated after 70 to 90 % of its lifetime', async () => {
     await using bed = await startBed(LIFE_MS)
     const keeper = await bed.keep()
@@ -124,7 +124,7 @@ describe('the client certificate of a kubelet', () => {
     assert.equal((await new CertificateStore(bed.folder, 'kubelet-client', bed.clock).current())?.key, bed.seen[1]?.key)
   })
 
-  it('is reused after a restart, and replaced when it is expired or of another node', async () => {
+  it('is reused after a restart, and replaced if it is expired or of another node', async () => {
     await using bed = await startBed(LIFE_MS)
     await bed.keep()
     await bed.clock.advance(5000)
@@ -145,11 +145,11 @@ describe('the client certificate of a kubelet', () => {
   })
 })
 
-describe('CertificateStore', () => {
+describe('CertificateStore of a kubelet', () => {
   const clock = createVirtualClock(Date.UTC(2026, 10, 16, 4, 5, 6))
   const authority = createAuthority({ commonName: 'ca' }, { clock, random: secureRandom })
 
-  it('keeps the current certificate when the new one is invalid, and recovers from a killed writer', async (t) => {
+  it('keeps the current certificate if the new one is invalid, and recovers from a killed writer', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'store-'))
     t.after(() => rm(folder, { recursive: true }))
     const store = new CertificateStore(folder, 'kubelet-client', clock)
@@ -168,7 +168,7 @@ describe('CertificateStore', () => {
   })
 })
 
-describe('digestedName', () => {
+describe('digestedName() of a CertificateSigningRequest', () => {
   it('depends only on the key, the subject and the usages', () => {
     const key = createKey()
     const subject = { commonName: 'system:node:a', organizations: ['system:nodes'] }

@@ -34,7 +34,7 @@ const NOTHING = {
   strays: [],
 }
 
-describe('containerd', { skip: missing ?? false }, () => {
+describe('containerd that the cluster runs', { skip: missing ?? false }, () => {
   describe('as a runtime', () => {
     let bed: Bed
     let containerd: Containerd
@@ -63,7 +63,7 @@ describe('containerd', { skip: missing ?? false }, () => {
       })
     })
 
-    it('is found at its socket, and not without a server', async () => {
+    it('is found at its socket, and only while its server runs', async () => {
       const tools = { clock: realClock, random: secureRandom }
       assert.equal(await findContainerd(tools, bed.places.socket), containerd.endpoint)
       assert.equal(await findContainerd(tools, `${bed.places.socket}.gone`), undefined)
@@ -100,7 +100,7 @@ describe('containerd', { skip: missing ?? false }, () => {
     assert.match(status?.network?.ip ?? '', /^10\.250\.250\./)
   })
 
-  it('restarts after a kill of containerd or of ours without affecting containers, and is removed completely', async () => {
+  it('restarts after a kill of containerd or hyperkube without effect on containers, and is removed completely', async () => {
     await using bed = createBed()
     let first: { pod: Pod; pid: number }
     {
@@ -142,7 +142,7 @@ describe('containerd', { skip: missing ?? false }, () => {
     assert.equal(await bed.remove(), false)
   })
 
-  it('stops its pods and keeps its images, also when containerd does not run', async () => {
+  it('stops its pods and keeps its images, also if containerd does not run', async () => {
     await using bed = createBed()
     await using closing = new AsyncDisposableStack()
     {

@@ -281,7 +281,7 @@ describe('CSI volumes', { skip: process.getuid?.() === 0 ? false : 'only root ma
     )
   })
 
-  it('report usage and health from their driver', async () => {
+  it('have usage and health from their driver', async () => {
     await using bed = await startBed()
     const { admin } = bed
     await makeKeys(admin)
@@ -314,7 +314,7 @@ describe('CSI volumes', { skip: process.getuid?.() === 0 ? false : 'only root ma
     await keeper.unmount(uid)
   })
 
-  it('inline in a pod get pod attributes, and are republished if the driver requires it', async () => {
+  it('inline in a pod get pod attributes, and are republished if the driver requires that', async () => {
     await using bed = await startBed()
     const { admin } = bed
     const keeper = await bed.restart()
@@ -361,7 +361,7 @@ describe('CSI volumes', { skip: process.getuid?.() === 0 ? false : 'only root ma
     assert.deepEqual(await bed.mounts(), [])
   })
 
-  it('are expanded on the node when the PersistentVolume has grown', async () => {
+  it('are expanded on the node if the PersistentVolume has grown', async () => {
     await using bed = await startBed()
     const { admin } = bed
     await makeKeys(admin)
@@ -391,7 +391,7 @@ describe('CSI volumes', { skip: process.getuid?.() === 0 ? false : 'only root ma
     await keeper.unmount(pod.metadata.uid ?? '')
   })
 
-  it('are passed as block devices to pods that request them', async () => {
+  it('are passed as block devices to pods that request that', async () => {
     await using bed = await startBed()
     const { admin, root } = bed
     await makeKeys(admin)

@@ -95,7 +95,7 @@ describe('a local volume on a block device', { skip: mayLoop ? false : 'only roo
     assert.equal(await readFile(join(again, 'kept'), 'utf8'), 'by the first')
   })
 
-  it('keeps what another program has written to the device', async () => {
+  it('keeps data that another program has written to the device', async () => {
     await using bed = await startBed()
     execFileSync('mkswap', [bed.device])
     const mounted = await bed.restart().mount(podOf('u1'), signal)
@@ -105,7 +105,7 @@ describe('a local volume on a block device', { skip: mayLoop ? false : 'only roo
     assert.deepEqual(await bed.mountPoints(), [])
   })
 
-  it('is not formatted for a pod that only reads', async () => {
+  it('is not formatted for a pod that only reads it', async () => {
     await using bed = await startBed()
     const mounted = await bed.restart().mount(podOf('u1', true), signal)
     assert.match('failures' in mounted ? (mounted.failures[0] ?? '') : '', /cannot mount unformatted disk/)

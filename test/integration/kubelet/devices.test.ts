@@ -167,8 +167,8 @@ const containerOf = (pod: Pod): Pod['spec']['containers'][number] => {
   return container
 }
 
-describe('devices of plugins', () => {
-  it('are reported on the node, allocated to pods, and kept after a restart', async (t) => {
+describe('devices in the kubelet', () => {
+  it('of device plugins are reported on the node, allocated to pods, and kept after a restart', async (t) => {
     const bed = await startBed(t)
     const first = await bed.restart()
     await using plugin = await startPlugin(bed)
@@ -226,7 +226,7 @@ describe('devices of plugins', () => {
     )
   })
 
-  it('of claims are prepared by their driver before use, and unprepared after the last use', async (t) => {
+  it('of ResourceClaims are prepared by their driver before use, and unprepared after the last use', async (t) => {
     const bed = await startBed(t)
     const { admin, root } = bed
     const plugins = await bed.restart()

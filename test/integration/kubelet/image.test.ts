@@ -60,7 +60,7 @@ describe('hyperkube image', { skip: missing ?? false }, () => {
     return name
   }
 
-  it('loads archives whose images run after a garbage collection', async () => {
+  it('loads archives, and keeps their images after a garbage collection', async () => {
     const plain = save('a.tar', dockerArchive(['example.com/one:1', 'two']))
     const zipped = save('b.tar.gz', gzipSync(dockerArchive(['three:3'])))
     const { code, out, err } = await run('load', plain, zipped)
@@ -85,7 +85,7 @@ describe('hyperkube image', { skip: missing ?? false }, () => {
     await runOne(containerd, bed, 'example.com/one:1')
   })
 
-  it('rejects broken, foreign and missing archives, and leaves nothing of them', async () => {
+  it('rejects broken, foreign and missing archives without leftovers', async () => {
     const whole = dockerArchive(['broken:1'])
     const table: [string, RegExp][] = [
       [save('short.tar', whole.subarray(0, 100_000)), /"short\.tar" cannot be loaded: the archive is cut short/],
@@ -106,7 +106,7 @@ describe('hyperkube image', { skip: missing ?? false }, () => {
     )
   })
 
-  it('keeps an image in use unless forced, and reports a missing one', async () => {
+  it('deletes an image in use only with --force, and reports a missing one', async () => {
     const name = 'example.com/used:1'
     await run('load', save('used.tar', dockerArchive([name])))
     const sandbox = await runOne(containerd, bed, name)
@@ -117,7 +117,7 @@ describe('hyperkube image', { skip: missing ?? false }, () => {
     await containerd.runtime.stopPodSandbox({ podSandboxId: sandbox })
   })
 
-  it('reports the error of the registry or the connection for a failed pull', async () => {
+  it('reports the error of the registry or the connection if a pull fails', async () => {
     const { code, err } = await run('pull', '127.0.0.1:1/no-such:1')
     assert.equal(code, 1)
     assert.match(err, /failed to pull and unpack image "127\.0\.0\.1:1\/no-such:1"/)

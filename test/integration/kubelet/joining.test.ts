@@ -240,7 +240,7 @@ async function approve(client: ApiClient, name: string): Promise<void> {
 }
 
 describe('a kubelet with a bootstrap kubeconfig', () => {
-  it('joins a cluster of "hyperkube up" with only the file that it writes', async () => {
+  it('joins a cluster of "hyperkube up" with only the file that the cluster writes', async () => {
     await using closing = new AsyncDisposableStack()
     const folder = await mkdtemp(join(tmpdir(), 'joining-'))
     closing.defer(() => rm(folder, { recursive: true, maxRetries: 10 }))
@@ -300,7 +300,7 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
     assert.equal((await bed.requests(CLIENT)).length, 1)
   })
 
-  it('serves a certificate signed by the cluster once it is approved, and authenticates callers', async () => {
+  it('serves with a certificate that the cluster signed once it is approved, and authenticates clients', async () => {
     await using bed = await startBed()
     const more = `serverTLSBootstrap: true\nauthentication: {x509: {clientCAFile: ${join(bed.folder, 'ca.crt')}}}\n`
     const port = await writeConfiguration(bed.folder, more)
@@ -329,7 +329,7 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
     }
   })
 
-  it('refuses anonymous requests without any configuration, and answers the API server', async () => {
+  it('refuses anonymous requests by default, and accepts the API server', async () => {
     await using bed = await startBed({ hasClientAuthority: true })
     const port = await freePort()
     await using running = bed.start(
@@ -375,7 +375,7 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
     assert.doesNotMatch(running.log(), /Warning:/)
   })
 
-  it('warns when flags allow anonymous requests everything', async () => {
+  it('warns if flags allow everything to anonymous users', async () => {
     await using bed = await startBed()
     const port = await writeConfiguration(bed.folder, '')
     const open = ['--anonymous-auth=true', '--authorization-mode=AlwaysAllow', `--read-only-port=${await freePort()}`]
@@ -390,7 +390,7 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
     assert.match(running.log(), /Warning: the read-only port serves pods and metrics without authentication/)
   })
 
-  it("exits with the cluster's message when its request is denied", async () => {
+  it('exits with the message of the denial if its certificate request is denied', async () => {
     await using bed = await startBed()
     await bed.client.delete(ClusterRoleBindings, { name: 'join-1' })
     await writeConfiguration(bed.folder, '')

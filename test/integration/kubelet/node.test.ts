@@ -145,7 +145,7 @@ const readyOf = ({ status }: Node): [status: string, message: string] => {
   return [ready?.status ?? '', ready?.message ?? '']
 }
 
-describe('the node of a kubelet', () => {
+describe('node of a kubelet', () => {
   it('is registered with the facts of its machine, and ready as soon as its runtime is', async () => {
     await using bed = await startBed()
     const { metadata, status } = await bed.node()
@@ -172,7 +172,7 @@ describe('the node of a kubelet', () => {
     assert.ok(said.includes('Starting') && said.includes('NodeReady'), said.join(' '))
   })
 
-  it('renews its lease, and reports when its runtime is lost and back', async () => {
+  it('has a Lease that is renewed, and reports when its runtime disappears and returns', async () => {
     await using bed = await startBed()
     bed.runtime.networkFault = undefined
     await bed.clock.advance(1000)
@@ -191,7 +191,7 @@ describe('the node of a kubelet', () => {
     assert.equal(readyOf(await bed.node())[0], 'True')
   })
 
-  it('reports its status after others marked it Unknown', async () => {
+  it('gets its status back after another client set it to Unknown', async () => {
     await using bed = await startBed()
     bed.runtime.networkFault = undefined
     await bed.clock.advance(1000)
@@ -203,7 +203,7 @@ describe('the node of a kubelet', () => {
     assert.equal(readyOf(await bed.node())[0], 'True')
   })
 
-  it('answers only callers that the API server authorizes', async () => {
+  it('has a kubelet server that accepts only clients that the API server authorizes', async () => {
     await using bed = await startBed()
     const { clock, authority, port } = bed
     const ask = async (user?: { name: string; groups: string[] }): Promise<[number, string]> => {

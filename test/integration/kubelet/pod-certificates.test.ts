@@ -171,8 +171,8 @@ const KEYS: Readonly<Record<string, object>> = {
   ED25519: {},
 }
 
-describe('PodCertificates', () => {
-  it('requests certificates with every key type', async () => {
+describe('projected pod certificates', () => {
+  it('are requested with every key type', async () => {
     await using bed = await startBed()
     for (const [keyType, details] of Object.entries(KEYS)) {
       const paths = { credentialBundlePath: 'bundle.pem', keyPath: 'key.pem', certificateChainPath: 'chain.pem' }
@@ -195,7 +195,7 @@ describe('PodCertificates', () => {
     assert.deepEqual([...bed.certificates.counts()], [{ signerName: 'example.com/signer', state: 'fresh', count: 6 }])
   })
 
-  it('renews certificates at the time that the signer sets, and uses the old one until then', async () => {
+  it('are renewed at the time that the signer sets, and the old one stays until then', async () => {
     await using bed = await startBed()
     const { clock } = bed
     const { pod, first } = await issuedIn(bed)
@@ -213,7 +213,7 @@ describe('PodCertificates', () => {
     assert.deepEqual(bed.events, [])
   })
 
-  it('warns once about a certificate that is not renewed, and keeps using it', async () => {
+  it('cause one warning if they are not renewed in time, and stay in use', async () => {
     await using bed = await startBed()
     const { clock } = bed
     const { pod, first } = await issuedIn(bed)
@@ -242,7 +242,7 @@ describe('PodCertificates', () => {
     )
   })
 
-  it('keeps using a certificate when a new request fails', async () => {
+  it('stay in use if a new request fails', async () => {
     await using bed = await startBed()
     const { pod, first } = await issuedIn(bed)
     await bed.clock.advance(REFRESH_MS + 301_000)
@@ -252,7 +252,7 @@ describe('PodCertificates', () => {
     assert.equal(bed.errors.length, 1)
   })
 
-  it('keeps one certificate per projection, and writes nothing but certificates', async () => {
+  it('are one per projected source, and have no other files', async () => {
     await using bed = await startBed()
     const paths = { credentialBundlePath: '', keyPath: 'key.pem', certificateChainPath: 'chain.pem' }
     const pod = await bed.makePod(PROJECTION, { ...PROJECTION, ...paths })
@@ -271,7 +271,7 @@ describe('PodCertificates', () => {
     assert.ok([bundle.slice(bundle.indexOf('-----BEGIN CERTIFICATE')), files.get('chain.pem')].includes(plain))
   })
 
-  it("treats a denial as permanent, and reports it in the pod's events", async () => {
+  it("are not requested again after a denial, which the pod's events report", async () => {
     await using bed = await startBed()
     const pod = await bed.makePod(PROJECTION)
     await assert.rejects(bed.readFiles(pod), { message: NOT_YET })
@@ -288,7 +288,7 @@ describe('PodCertificates', () => {
     )
   })
 
-  it("requests again when the request was deleted, and forgets the pod's certificates", async () => {
+  it('are requested again if the request was deleted, and removed with the pod', async () => {
     await using bed = await startBed()
     const pod = await bed.makePod(PROJECTION)
     await Promise.all([1, 2, 3].map(() => assert.rejects(bed.readFiles(pod), { message: NOT_YET })))
@@ -302,7 +302,7 @@ describe('PodCertificates', () => {
     assert.deepEqual([...bed.certificates.counts()], [])
   })
 
-  it('counts certificates by state until the pod is removed', async () => {
+  it('are counted by state until the pod is removed', async () => {
     await using bed = await startBed()
     const { client, clock, node } = bed
     const rootDir = await mkdtemp(join(tmpdir(), 'pod-certificates-'))

@@ -19,8 +19,8 @@ import {
 const fault = await whyNoContainerd()
 if (fault !== undefined) process.stderr.write(`private registry: skipping, ${fault}\n`)
 
-describe('private images', { skip: fault ?? false }, () => {
-  it("are pulled with pull secrets or a credential provider; others get the registry's error", async () => {
+describe('images of a private registry', { skip: fault ?? false }, () => {
+  it('are pulled with pull secrets or a credential provider; other pods get the error of the registry', async () => {
     await using closing = new AsyncDisposableStack()
     const bed = await startKubeletBed('pulling', closing)
     const registry = closing.use(await startPrivateRegistry(bed.folder, GUARD))

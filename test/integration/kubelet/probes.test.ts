@@ -23,8 +23,8 @@ async function probeServer(listener: RequestListener, path = '/'): Promise<Probe
   }
 }
 
-describe('HTTP probe', () => {
-  it('passes with a warning when it is redirected to another host', async () => {
+describe('HTTP probe of a container', () => {
+  it('passes with a warning if it is redirected to another host', async () => {
     const answer = await probeServer((_, response) =>
       response.writeHead(302, { location: 'http://127.0.0.2:9/' }).end('<a href="elsewhere">Found</a>'),
     )
@@ -32,12 +32,12 @@ describe('HTTP probe', () => {
     assert.deepEqual(answer, { isFine: true, warning })
   })
 
-  it('passes with a warning when a redirect names no address', async () => {
+  it('passes with a warning if a redirect has no address', async () => {
     const answer = await probeServer((_, response) => response.writeHead(304).end())
     assert.deepEqual(answer, { isFine: true, warning: 'Probe terminated redirects, Response body: ' })
   })
 
-  it('quotes no more than 10 KiB of the body', async () => {
+  it('includes at most 10 KiB of the body in its message', async () => {
     const answer = await probeServer((_, response) =>
       response.writeHead(301, { location: 'http://127.0.0.2:9/' }).end('x'.repeat(100_000)),
     )
@@ -45,7 +45,7 @@ describe('HTTP probe', () => {
     assert.deepEqual(answer, { isFine: true, warning })
   })
 
-  it('follows redirects within the host', async () => {
+  it('follows redirects to the same host', async () => {
     const paths: string[] = []
     const answer = await probeServer((request, response) => {
       paths.push(request.url ?? '')
@@ -55,7 +55,7 @@ describe('HTTP probe', () => {
     assert.deepEqual([answer, paths], [{ isFine: true }, ['/begin', '/end']])
   })
 
-  it('fails after ten redirects and on statuses from 400', async () => {
+  it('fails after ten redirects and for status codes from 400', async () => {
     let requests = 0
     const loop = await probeServer((_, response) => {
       requests++

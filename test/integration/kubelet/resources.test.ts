@@ -31,7 +31,7 @@ const SCRIPT = [
   'sleep 3600',
 ].join('; ')
 
-describe('a container of a configured kubelet', { skip: fault ?? false }, () => {
+describe('container with static CPU manager and default seccomp', { skip: fault ?? false }, () => {
   it('has an exclusive CPU and the default seccomp profile, and its usage is reported', async () => {
     await using closing = new AsyncDisposableStack()
     const bed = await startKubeletBed('configured', closing)

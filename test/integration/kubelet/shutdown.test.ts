@@ -75,35 +75,39 @@ async function folderOf(t: TestContext): Promise<string> {
   return folder
 }
 
-test('logind gets a longer delay, reports a shutdown, and a lock is taken', { skip: why }, async (t) => {
-  const folder = await folderOf(t)
-  const { path, daemon } = await startBus(t, folder)
-  const overridePath = join(folder, 'logind.conf.d', '99-kubelet.conf')
-  const login = await standIn(path, overridePath)
-  t.after(() => login.close())
-  const heard: boolean[] = []
-  const source = logind({ clock: realClock, busPath: path, inhibit: ['cat'], overridePath })
-  const watch = await source.watch(30, (isShuttingDown) => void heard.push(isShuttingDown))
-  assert.deepEqual(login.told, [
-    'org.freedesktop.DBus.Properties.Get org.freedesktop.login1.Manager InhibitDelayMaxUSec',
-    'org.freedesktop.systemd1.Manager.KillUnit systemd-logind.service all 1',
-    'org.freedesktop.DBus.Properties.Get org.freedesktop.login1.Manager InhibitDelayMaxUSec',
-  ])
-  assert.equal(await readFile(overridePath, 'utf8'), '# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=30\n')
-  const lock = await watch.lock()
-  login.tellShutdown(true)
-  login.tellShutdown(false)
-  await eventually(
-    () => heard.length,
-    (count) => count === 2,
-  )
-  assert.deepEqual(heard, [true, false])
-  await lock.release()
-  daemon.kill('SIGKILL')
-  await watch.closed
-})
+test(
+  'the shutdown manager sets a longer logind delay, takes a lock, and notices a shutdown',
+  { skip: why },
+  async (t) => {
+    const folder = await folderOf(t)
+    const { path, daemon } = await startBus(t, folder)
+    const overridePath = join(folder, 'logind.conf.d', '99-kubelet.conf')
+    const login = await standIn(path, overridePath)
+    t.after(() => login.close())
+    const heard: boolean[] = []
+    const source = logind({ clock: realClock, busPath: path, inhibit: ['cat'], overridePath })
+    const watch = await source.watch(30, (isShuttingDown) => void heard.push(isShuttingDown))
+    assert.deepEqual(login.told, [
+      'org.freedesktop.DBus.Properties.Get org.freedesktop.login1.Manager InhibitDelayMaxUSec',
+      'org.freedesktop.systemd1.Manager.KillUnit systemd-logind.service all 1',
+      'org.freedesktop.DBus.Properties.Get org.freedesktop.login1.Manager InhibitDelayMaxUSec',
+    ])
+    assert.equal(await readFile(overridePath, 'utf8'), '# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=30\n')
+    const lock = await watch.lock()
+    login.tellShutdown(true)
+    login.tellShutdown(false)
+    await eventually(
+      () => heard.length,
+      (count) => count === 2,
+    )
+    assert.deepEqual(heard, [true, false])
+    await lock.release()
+    daemon.kill('SIGKILL')
+    await watch.closed
+  },
+)
 
-test('a failed lock reports its reason', { skip: why }, async (t) => {
+test('the shutdown manager reports why a lock failed', { skip: why }, async (t) => {
   const folder = await folderOf(t)
   const { path } = await startBus(t, folder)
   const login = await standIn(path, join(folder, 'none'))
@@ -120,14 +124,14 @@ test('a failed lock reports its reason', { skip: why }, async (t) => {
   missing.close()
 })
 
-test('a missing message bus is reported', async () => {
+test('the shutdown manager reports a missing message bus', async () => {
   await assert.rejects(
     logind({ clock: realClock, busPath: '/no/such/bus' }).watch(5, () => undefined),
     /ENOENT/,
   )
 })
 
-test('systemd-inhibit accepts our arguments', { skip: systemdFault() }, async (t) => {
+test('systemd-inhibit accepts the arguments of the shutdown manager', { skip: systemdFault() }, async (t) => {
   const folder = await folderOf(t)
   const { path } = await startBus(t, folder)
   const login = await standIn(path, join(folder, 'none'))

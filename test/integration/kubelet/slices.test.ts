@@ -39,7 +39,7 @@ async function standIn(path: string): Promise<{ readonly told: unknown[][]; clos
   return { told, close: () => bus.close() }
 }
 
-test('slices are started, configured and stopped over the system bus', { skip: whyNoBus }, async (t) => {
+test('systemd slices are started, configured and stopped over the system bus', { skip: whyNoBus }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'slices-bus-'))
   t.after(() => rm(folder, { recursive: true }))
   const { path } = await startBus(t, folder)
@@ -69,7 +69,7 @@ test('slices are started, configured and stopped over the system bus', { skip: w
   ])
 })
 
-test('without a bus calls fail, and the next call tries again', { skip: whyNoBus }, async (t) => {
+test('systemd calls fail without a bus, and the next call connects again', { skip: whyNoBus }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'slices-bus-'))
   t.after(() => rm(folder, { recursive: true }))
   using ours = new Systemd(2, join(folder, 'bus'))

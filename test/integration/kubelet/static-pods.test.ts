@@ -93,7 +93,7 @@ const manifest = (image: string): string =>
 const runs = (pod: Pod | undefined): boolean => pod?.status.phase === 'Running'
 
 describe('a static pod', () => {
-  it('runs, has a mirror that is recreated, follows its file and ends with it', async () => {
+  it('runs, has a mirror pod that is recreated, restarts if its file changes, and ends with the file', async () => {
     await using bed = await startBed((path) => ({ path, checkMs: 500 }))
     const file = join(bed.folder, 'web.yaml')
     await writeFile(file, manifest('web:1'))
@@ -130,7 +130,7 @@ describe('a static pod', () => {
     )
   })
 
-  it('is unchanged while its manifest is broken, and orphaned mirrors are deleted', async () => {
+  it('stays unchanged while its manifest is broken, and mirror pods without a manifest are deleted', async () => {
     await using bed = await startBed((path) => ({ path: join(path, 'one.yaml'), checkMs: 200 }))
     const file = join(bed.folder, 'one.yaml')
     await writeFile(file, manifest('web:1'))

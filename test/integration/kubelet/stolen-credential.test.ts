@@ -10,7 +10,7 @@ import { type Got, startWire, type Wire } from '../wire/server.ts'
 const THIEF = { 'impersonate-user': 'system:node:n1', 'impersonate-group': ['system:nodes'] }
 const MERGE = { 'content-type': 'application/merge-patch+json' }
 
-describe('a stolen credential of a node', () => {
+describe('stolen credential of a node', () => {
   let wire: Wire
   let ns = ''
   let core = ''
@@ -45,7 +45,7 @@ describe('a stolen credential of a node', () => {
   })
   after(() => wire?.stop())
 
-  it('has access to its own node', async () => {
+  it('gives access to its node', async () => {
     for (const path of [
       `${core}/secrets/secret-n1`,
       `${core}/configmaps/configmap-n1`,
@@ -63,7 +63,7 @@ describe('a stolen credential of a node', () => {
     assert.equal((await asThief('POST', `${core}/serviceaccounts/account-n1/token`, token)).status, 201)
   })
 
-  it('reads nothing of another node, and no lists of objects that it may get', async () => {
+  it('does not allow to read objects of another node, nor to list objects', async () => {
     for (const path of [
       `${core}/secrets/secret-n2`,
       `${core}/secrets/of-nobody`,
@@ -78,7 +78,7 @@ describe('a stolen credential of a node', () => {
       assert.equal((await asThief('GET', path)).status, path.endsWith('/x') ? 404 : 403, path)
   })
 
-  it('writes nothing of another node', async () => {
+  it('does not allow to write objects of another node', async () => {
     const pod = await wire.must('GET', `${core}/pods/pod-n2`)
     const bound = { kind: 'Pod', apiVersion: 'v1', name: 'pod-n2', uid: pod.metadata.uid }
     const asks: readonly [string, string, unknown][] = [
@@ -122,7 +122,7 @@ describe('a stolen credential of a node', () => {
     }
   })
 
-  it('gets no access to containers, not even of its own node, and cannot impersonate', async () => {
+  it('does not allow access to containers of any node, nor impersonation', async () => {
     for (const path of [
       `${core}/pods/pod-n1/exec?command=id`,
       `${core}/pods/pod-n2/exec?command=id`,

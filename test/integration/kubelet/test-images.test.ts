@@ -45,7 +45,7 @@ const TRIALS: Readonly<Record<string, { command?: string[]; says?: RegExp; besid
 const asked = process.env['HYPERKUBE_TEST_IMAGES'] ?? 'busybox pause'
 const names = asked === 'all' ? Object.keys(CATALOG) : asked.split(' ')
 
-describe('test images', { skip: missing ?? false }, () => {
+describe('images for the kubelet tests', { skip: missing ?? false }, () => {
   const closing = new AsyncDisposableStack()
   let bed: Bed
   let containerd: Containerd
@@ -60,7 +60,7 @@ describe('test images', { skip: missing ?? false }, () => {
     await bed[Symbol.asyncDispose]()
   })
 
-  it('have a test for each image', () => assert.deepEqual(Object.keys(TRIALS).sort(), Object.keys(CATALOG).sort()))
+  it('have a test each', () => assert.deepEqual(Object.keys(TRIALS).sort(), Object.keys(CATALOG).sort()))
 
   it('are reproducible', async () => {
     const [first = ''] = await makeImages(folder, ['busybox'], () => undefined)
@@ -73,7 +73,7 @@ describe('test images', { skip: missing ?? false }, () => {
   })
 
   for (const name of names)
-    it(`run ${name}`, async () => {
+    it(`run with ${name}`, async () => {
       const [file = ''] = await makeImages(folder, [name], () => undefined)
       const { signal } = new AbortController()
       const args = ['load', file, '--data-dir', bed.options.dataDir]

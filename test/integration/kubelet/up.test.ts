@@ -112,7 +112,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     assert.deepEqual(['agent', 'stranger'].map(statusFor), ['200', '403'])
   })
 
-  it('serves the ports of kube-proxy and keeps closing connections for an hour', () => {
+  it('serves the ports of kube-proxy, and sets the conntrack timeout of half-closed connections to an hour', () => {
     const get = (url: string): string => spawnSync('curl', ['-s', '-m', '10', url], { encoding: 'utf8' }).stdout
     const ip = kubectl('get', 'nodes', '-o=jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}')
     for (const host of ['127.0.0.1', ip]) assert.match(get(`http://${host}:10256/healthz`), /"nodeEligible":true/)
@@ -122,7 +122,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     assert.equal(readFileSync(timeout, 'utf8').trim(), '3600')
   })
 
-  it('reaches a pod through a Service, from another pod and from the machine', async () => {
+  it('connects a pod and the machine to a pod through a Service', async () => {
     const script = 'while true; do echo hello | nc -l -p 8080; done'
     const at = ['--image=busybox', '--image-pull-policy=Never', '--restart=Never']
     kubectl('run', 'server', ...at, '--port=8080', '--', 'sh', '-c', script)
@@ -139,7 +139,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
   const tables = (): string => execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' })
   const ownTables = (): RegExp => new RegExp(`${containerdPaths(join(folder, 'data')).network}-policies`)
 
-  it('keeps its containers running after it was killed', async () => {
+  it('keeps its containers running if it is killed', async () => {
     const id = containerOf('app')
     await stop('SIGKILL')
     assert.match(tables(), ownTables(), 'policies hold for pods that run on')
@@ -163,7 +163,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     kubectl('delete', 'pod', 'app', '--timeout=60s')
   })
 
-  it('leaves nothing after a reset', async () => {
+  it('leaves no files and processes after a reset', async () => {
     await stop('SIGTERM')
     hyperkube('reset', flag())
     const { network, cgroupParent, stateFolder } = containerdPaths(join(folder, 'data'))

@@ -103,7 +103,7 @@ function mountsIn(mounted: MountResult): Map<string, string> {
 const mayMount = process.getuid?.() === 0
 
 describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root may mount' }, () => {
-  it('are written from the API, in memory if secret, follow changes, and leave nothing', async () => {
+  it('contain data of the API, in memory for Secrets, are updated, and are removed with the pod', async () => {
     await using bed = await startBed()
     const { admin, mounter, root } = bed
     await admin.create(ConfigMaps, { metadata: { namespace: 'default', name: 'cm' }, data: { a: '1' } })
@@ -156,7 +156,7 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
     await assert.rejects(access(`${root}/pods/${uid}`))
   })
 
-  it('that are full report an error, and keep their previous content', async () => {
+  it('report an error if they are full, and keep their previous content', async () => {
     await using bed = await startBed()
     const { admin, mounter, root } = bed
     const data = (size: number): Record<string, string> => ({ a: 'x'.repeat(size) })
@@ -178,7 +178,7 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
     assert.equal((await readFile(join(dir, 'a'))).length, 1000)
   })
 
-  it('are not left through subPaths, however fast links are swapped', { timeout: 300_000 }, async () => {
+  it('cannot be left through subPaths, however fast links are swapped', { timeout: 300_000 }, async () => {
     await using bed = await startBed()
     const { root, mounter } = bed
     const outside = join(root, 'outside')
@@ -228,7 +228,7 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
     assert.deepEqual(await readdir(outside), ['secret'])
   })
 
-  it('are found behind claims, owned by fsGroup from the first pod on, and outlive the pod', async () => {
+  it('of claims are owned by fsGroup from the first pod on, and outlive the pod', async () => {
     await using bed = await startBed()
     const { admin, root, mounter } = bed
     const disk = join(root, 'disk')

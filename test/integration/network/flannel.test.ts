@@ -57,7 +57,7 @@ async function capture({ host }: FlannelNode, while_: () => Promise<void>): Prom
   return said
 }
 
-test('pods of three nodes are one network', { skip }, async (t) => {
+test('flannel connects the pods of three nodes', { skip }, async (t) => {
   await using bed = await createFlannelBed(BACKEND, ['a', 'b', 'c'])
   const [a, b, c] = bed.nodes as readonly [FlannelNode, FlannelNode, FlannelNode]
   for (const node of bed.nodes) await bed.register(node)

@@ -30,7 +30,7 @@ const PORT = 18_555
 const SERVER = `require('node:http').createServer((_, response) => response.end('reached')).listen(${PORT}, '${NODE}', () => console.log('listens'))`
 const CLIENT = `fetch('http://${MACHINE}:${NODE_PORT}/', { signal: AbortSignal.timeout(5000) }).then((answer) => answer.text()).then(console.log)`
 
-describe('link of an extra node', { skip: isRoot && hasTools ? false : 'only root may make links' }, () => {
+describe('network link of an extra node', { skip: isRoot && hasTools ? false : 'only root may make links' }, () => {
   it('carries traffic of the node to itself through a node port of the machine', async () => {
     await using closing = new AsyncDisposableStack()
     const dataDir = await mkdtemp(join(tmpdir(), 'node-links-'))

@@ -27,7 +27,7 @@ const run = promisify(execFile)
 const ACCOUNT = 'kube-network-policies'
 const HEALTH = '127.0.0.1:9080'
 
-describe('kube-network-policies as a program', { skip }, () => {
+describe('program kube-network-policies', { skip }, () => {
   let bed: FlannelBed
   let [a, b] = [] as unknown as [FlannelNode, FlannelNode]
   let folder = ''
@@ -85,7 +85,7 @@ describe('kube-network-policies as a program', { skip }, () => {
       spec: { podSelector: { matchLabels: { app: 'b' } }, policyTypes: ['Ingress'], ingress },
     })
 
-  it('enforces policies with its cluster role, also after its end', async () => {
+  it('enforces policies with the permissions of its cluster role, also after it exits', async () => {
     await reaches(true)
     await policy('deny', [])
     await start()
@@ -99,7 +99,7 @@ describe('kube-network-policies as a program', { skip }, () => {
     await reaches(false)
   })
 
-  it('removes its own rules on cleanup, and no others', async () => {
+  it('removes its nftables rules with --cleanup, and no others', async () => {
     await kill()
     await b.host.namespace.run('nft', 'add', 'table', 'inet', 'foreign')
     await onB('--cleanup')

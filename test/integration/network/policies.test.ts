@@ -89,7 +89,7 @@ describe('network policies', { skip }, () => {
   const DB = { matchLabels: { app: 'db' } }
   const WEB = { matchLabels: { app: 'web' } }
 
-  it('an isolated pod accepts only its node and itself, and reaches everybody', async () => {
+  it('restrict an isolated pod to its node and itself as clients, but not as servers', async () => {
     await policy('deny', { podSelector: DB, policyTypes: ['Ingress'] })
     await web.reaches(db, 80, false)
     for (const from of [other, bed.outside]) {
@@ -110,14 +110,14 @@ describe('network policies', { skip }, () => {
     await other.reaches(db.ip6, 80, true, 'udp')
   })
 
-  it('established connections continue', async () => {
+  it('do not affect established connections', async () => {
     assert.equal(await web.tell('open', db.ip, 80), 'db')
     await policy('deny', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] })
     await web.reaches(db, 80, false)
     assert.equal(await web.tell('echo', db.ip, 80), 'still there')
   })
 
-  it('peers are pods by labels, in the same or selected namespaces', async () => {
+  it('select peers by labels, in the same or in selected namespaces', async () => {
     await policy('pods', { podSelector: DB, ingress: [{ from: [{ podSelector: WEB }] }], policyTypes: ['Ingress'] })
     await other.reaches(db, 80, false)
     await web.reaches(db, 80, true)
@@ -138,7 +138,7 @@ describe('network policies', { skip }, () => {
     await client.update(Pods, { ...back, metadata: { ...back.metadata, labels: { app: 'other' } } })
   })
 
-  it('ports have protocols, numbers, ranges and names', async () => {
+  it('select ports by protocol, number, range and name', async () => {
     const ports = [{ port: 80, endPort: 81, protocol: 'TCP' }, { port: 443, protocol: 'UDP' }, { port: 'web' }]
     await policy('ports', { podSelector: DB, ingress: [{ ports }], policyTypes: ['Ingress'] })
     await web.reaches(db, 443, false)
@@ -156,7 +156,7 @@ describe('network policies', { skip }, () => {
     await web.reaches(other, 90, false)
   })
 
-  it('blocks have exceptions, in both directions', async () => {
+  it('select IP blocks with exceptions, in both directions', async () => {
     const block = { cidr: '192.0.2.0/24', except: ['192.0.2.0/29'] }
     await policy('block', { podSelector: WEB, egress: [{ to: [{ ipBlock: block }] }], policyTypes: ['Egress'] })
     await web.reaches(bed.outside, 80, false)
@@ -171,7 +171,7 @@ describe('network policies', { skip }, () => {
     await bed.outside.reaches(db, 80, true)
   })
 
-  it('policies apply to the endpoints of Services', async () => {
+  it('apply to the endpoints of Services', async () => {
     const { within } = bed.node
     await applyNft(
       `add table ip services\nadd chain ip services to { type nat hook prerouting priority dstnat; }\n` +
@@ -191,7 +191,7 @@ describe('network policies', { skip }, () => {
     await db.reaches('10.98.0.1', 1080, true)
   })
 
-  it('router advertisements of pods are dropped (CVE-2020-10749)', async () => {
+  it('drop router advertisements of pods (CVE-2020-10749)', async () => {
     await other.run('sysctl', '-qw', 'net.ipv6.conf.eth0.accept_ra=2')
     await web.run('nft', FORGE)
     const advertise = (): Promise<string> => web.run(process.execPath, '-e', ADVERTISE)
@@ -212,7 +212,7 @@ describe('network policies', { skip }, () => {
     assert.equal(await other.run('ip', '-6', 'route', 'show', 'default'), routes)
   })
 
-  it('the table is restored after foreign changes', async () => {
+  it('are restored after other programs change the table', async () => {
     await policy('deny', { podSelector: DB, policyTypes: ['Ingress'] })
     await web.reaches(db, 80, false)
     const { within } = bed.node
@@ -233,7 +233,7 @@ describe('network policies', { skip }, () => {
     await web.reaches(db, 80, false)
   })
 
-  it('the table stays without the enforcer, and the next one keeps it', async () => {
+  it('stay in force without the program, and the next one keeps the table', async () => {
     await policy('deny', { podSelector: DB, policyTypes: ['Ingress'] })
     await web.reaches(db, 80, false)
     await enforcer.stop()
@@ -257,8 +257,8 @@ function withoutHandles(name: string, value: unknown): unknown {
   return name === 'handle' ? undefined : value
 }
 
-describe('incremental changes', { skip }, () => {
-  it('have the same result as a whole table', async () => {
+describe('incremental changes of network policies', { skip }, () => {
+  it('lead to the same table as a complete rewrite', async () => {
     await using where = await createNamespace('pol-diff')
     const { within } = where
     const random = createSeededRandom(7)

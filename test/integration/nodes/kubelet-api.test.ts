@@ -18,7 +18,7 @@ const log = (cluster: ClusterUnderTest, pod: string, query = ''): Promise<string
 
 const messageOf = (error: unknown): string => (error as Error).message
 
-describe('the kubelet API of simulated nodes', () => {
+describe('kubelet API of simulated nodes', () => {
   it('serves the logs that commands would write', async () => {
     await using cluster = await startCluster()
     await cluster.pod('web', { containers: [{ ...container, command: ['sh', '-c', script] }] })

@@ -50,7 +50,7 @@ describe('pods on simulated nodes', () => {
     assert.equal((await client.list(Pods)).items.length, 0)
   })
 
-  it('of a Deployment become ready, and of a Job end as their command says', async () => {
+  it('of a Deployment become ready, and those of a Job end as their command says', async () => {
     await using cluster = await startCluster()
     const { client, clock } = cluster
     const labels = { app: 'web' }
@@ -80,7 +80,7 @@ describe('pods on simulated nodes', () => {
     assert.deepEqual(await conditions('bad'), ['FailureTarget', 'Failed'])
   })
 
-  it('that crash are restarted after 10 s, 20 s, 40 s and so on, and report it', async () => {
+  it('restart after 10 s, 20 s, 40 s and so on if they crash, and report that', async () => {
     await using cluster = await startCluster()
     const { clock } = cluster
     const { metadata } = await cluster.pod('crash', { containers: [{ ...container, command: ['sh', '-c', 'exit 3'] }] })
@@ -108,7 +108,7 @@ describe('pods on simulated nodes', () => {
     )
   })
 
-  it('get their grace period when they are deleted', async () => {
+  it('get their grace period if they are deleted', async () => {
     await using cluster = await startCluster()
     const { client, clock } = cluster
     const slow = { 'simulated.hyperkube.io/stop-time': '60s' }
@@ -152,7 +152,7 @@ describe('simulated nodes', () => {
     ])
   })
 
-  it('renew their leases, and are NotReady while they are down', async () => {
+  it('renew their Leases, and are NotReady while they are down', async () => {
     await using cluster = await startCluster()
     const { client, clock, nodes } = cluster
     const readiness = async (): Promise<string[]> =>
@@ -183,7 +183,7 @@ describe('simulated nodes', () => {
     assert.equal((await client.list(Pods)).items.length, 4)
   })
 
-  it('continue after a restart: running pods keep running, and nothing starts twice', async () => {
+  it('continue after a restart of the server: running pods keep running, and nothing starts twice', async () => {
     await using cluster = await startCluster({ nodes: 1 })
     const { client, clock, nodes } = cluster
     const sleeping = [{ ...container, command: ['sh', '-c', 'sleep 30; exit 3'] }]
@@ -210,7 +210,7 @@ describe('simulated nodes', () => {
     assert.equal((await cluster.get('web')).status.containerStatuses?.[0]?.restartCount, 0)
   })
 
-  it('ends for good although the server stopped during its deletion', async () => {
+  it('finish the deletion of a pod although the server stopped during it', async () => {
     let isAway = true
     const openStore: ControlPlaneOptions['openStore'] = async (tools) => {
       const backend = await (await loadBackend('memory'))(tools)

@@ -15,8 +15,8 @@ async function statusOf(cluster: ClusterUnderTest, pod: string): Promise<Contain
   return (await cluster.get(pod)).status.containerStatuses?.[0]
 }
 
-describe('troubles of pods on simulated nodes', () => {
-  it("have upstream's events and states: images, memory, volumes, environments", async () => {
+describe('failures of pods on simulated nodes', () => {
+  it("cause upstream's events and states for images, memory, volumes and environment variables", async () => {
     await using cluster = await startCluster({ nodes: 1 })
     const { client, clock } = cluster
     await cluster.pod('image', {}, told('pull-error', 'no such image'))
@@ -59,7 +59,7 @@ describe('troubles of pods on simulated nodes', () => {
     await assert.rejects(cluster.get('image'), isNotFound, 'who never ran can be deleted')
   })
 
-  it('include rejections by nodes without room or without a matching label', async () => {
+  it('include rejections by nodes with too few resources or without a matching label', async () => {
     await using cluster = await startCluster({ nodes: [{ name: 'small', capacity: { cpu: '1' } }] })
     const asking = (cpu: string): Container => ({ ...container, resources: { requests: { cpu } } })
     await cluster.pod('first', { nodeName: 'small', containers: [asking('600m')] })
@@ -74,7 +74,7 @@ describe('troubles of pods on simulated nodes', () => {
     assert.equal((await cluster.get('first')).status.phase, 'Running')
   })
 
-  it('affect probes: not ready before the delay, restarted when liveness fails', async () => {
+  it('affect probes: not ready before the delay, restarted if liveness fails', async () => {
     await using cluster = await startCluster({ nodes: 1 })
     const { clock } = cluster
     const httpGet = { port: 80 }

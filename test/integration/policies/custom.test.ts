@@ -8,7 +8,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const WIDGETS = '/apis/ex.io/v1/namespaces/default/widgets'
 const RULE = about('widgets', { apiGroups: ['ex.io'] })
 
-describe('policies and custom resources', () => {
+describe('admission policies for custom resources', () => {
   let plane: PolicyPlane
   before(async () => {
     plane = await PolicyPlane.start()
@@ -56,7 +56,7 @@ describe('policies and custom resources', () => {
     spec,
   })
 
-  it('are validated with parameters of their own kind', async () => {
+  it('validate them with parameters of a custom kind', async () => {
     await plane.did('POST', WIDGETS, widget('limit', { size: 3 }))
     await plane.validate(
       'object.spec.size <= params.spec.size',
@@ -72,7 +72,7 @@ describe('policies and custom resources', () => {
     )
   })
 
-  it('are mutated by apply configurations and JSON patches', async () => {
+  it('mutate them with apply configurations and JSON patches', async () => {
     const parts = "[Object.spec.parts{name: 'b', n: 2}]"
     await plane.use('mutating', {
       matchConstraints: RULE,

@@ -27,7 +27,7 @@ interface ConfigMapBody {
   readonly data?: Json
 }
 
-describe('a mutating policy', () => {
+describe('MutatingAdmissionPolicy', () => {
   let plane: PolicyPlane
   before(async () => {
     plane = await PolicyPlane.start()
@@ -48,7 +48,7 @@ describe('a mutating policy', () => {
     return answer.json() as never
   }
 
-  it('merges its apply configuration without a field owner', async () => {
+  it('merges its apply configuration without a managedFields entry', async () => {
     await mutate(apply("Object{metadata: Object.metadata{labels: {'env': 'test'}}, data: {'b': object.data.a + '2'}}"))
     const { metadata, data } = await made({ a: '1' }, { labels: { x: 'y' } })
     assert.deepEqual(data, { a: '1', b: '12' })
@@ -88,7 +88,7 @@ describe('a mutating policy', () => {
     )
   })
 
-  it('refuses configurations that violate the schema or replace the whole object', async () => {
+  it('fails for configurations that violate the schema or replace the whole object', async () => {
     const table: readonly (readonly [expression: string, why: string])[] = [
       ["Object{zork: 'x'}", 'failed to convert patch object to typed object: .zork: field not declared in schema'],
       [
@@ -109,7 +109,7 @@ describe('a mutating policy', () => {
     )
   })
 
-  it('may not apply atomic fields', async () => {
+  it('cannot apply atomic fields', async () => {
     await mutate(
       apply("Object{spec: Object.spec{nodeSelector: {'a': 'b'}, tolerations: [Object.spec.tolerations{key: 'k'}]}}"),
       { matchConstraints: about('pods') },
@@ -140,7 +140,7 @@ describe('a mutating policy', () => {
     assert.deepEqual(data, { copied: '1', new: 'n' })
   })
 
-  it('skips a mutation whose test fails, not the next', async () => {
+  it('skips a mutation whose JSON patch test fails, but not the next mutation', async () => {
     await mutate([
       patch("op: 'add', path: '/data/b', value: '2'", "op: 'test', path: '/data/a', value: '9'"),
       patch("op: 'add', path: '/data/c', value: '3'"),
@@ -148,7 +148,7 @@ describe('a mutating policy', () => {
     assert.deepEqual((await made({ a: '1' })).data, { a: '1', c: '3' })
   })
 
-  it('may give a new object another name', async () => {
+  it('may change the name of a new object', async () => {
     await mutate(patch("op: 'replace', path: '/metadata/name', value: 'other'"))
     assert.equal((await made()).metadata.name, 'other')
   })
@@ -177,7 +177,7 @@ describe('a mutating policy', () => {
     }
   })
 
-  it('fails the request if the patched object cannot be decoded, with any failure policy', async () => {
+  it('fails the request if the patched object cannot be decoded, with any failurePolicy', async () => {
     const table: readonly (readonly [operation: string, why: string])[] = [
       [
         "op: 'add', path: '/data/b', value: 5",
@@ -193,7 +193,7 @@ describe('a mutating policy', () => {
     }
   })
 
-  it('fails with 403 and reason Invalid, or not at all with failurePolicy Ignore', async () => {
+  it('fails with 403 and reason Invalid, or is skipped with failurePolicy Ignore', async () => {
     const mutation = apply("Object{data: {'b': object.data.zz}}")
     await mutate(mutation)
     const text = `${DENIED}expression 'Object{data: {'b': object.data.zz}}' resulted in error: no such key: zz`
@@ -204,7 +204,7 @@ describe('a mutating policy', () => {
     await made()
   })
 
-  it('fails with reason Forbidden when its parameters are missing', async () => {
+  it('fails with reason Forbidden if its parameters are missing', async () => {
     await mutate(
       apply('Object{}'),
       { paramKind: { apiVersion: 'v1', kind: 'ConfigMap' } },
@@ -215,7 +215,7 @@ describe('a mutating policy', () => {
     assert.deepEqual([code, reason, message], [403, 'Forbidden', `${DENIED}${why}`])
   })
 
-  it('runs in order of names, each on the result of the previous one', async () => {
+  it('runs in order of names, each policy on the result of the previous one', async () => {
     await made({ suffix: '!' }, { name: 'limits' })
     for (const [name, letter] of [
       ['p2', 'b'],

@@ -8,7 +8,7 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { configMap, patch, startHookedPlane, type HookedPlane } from '../webhooks/hooked-plane.ts'
 import { CONFIG_MAPS, type Json, PolicyPlane } from './policy-plane.ts'
 
-describe('policies and webhooks', () => {
+describe('admission policies and webhooks', () => {
   let hooked: HookedPlane
   let plane: PolicyPlane
   before(async () => {
@@ -27,7 +27,7 @@ describe('policies and webhooks', () => {
       ...more,
     })
 
-  it('run in this order: a webhook does not see requests that a policy refuses', async () => {
+  it('run in this order, so that a webhook does not get requests that a policy rejects', async () => {
     hooked.respond('/see', () => ({ allowed: true }))
     await hooked.configure('validating', 'see', [{ name: 'see.ex.io' }])
     await plane.validate('false')
@@ -45,7 +45,7 @@ describe('policies and webhooks', () => {
     assert.deepEqual(seen, ['x', 'xx'])
   })
 
-  it('see changes of webhooks when they run again', async () => {
+  it('run a policy again on changes of webhooks', async () => {
     hooked.respond('/add', () => patch({ op: 'add', path: '/data/w', value: 'w' }))
     await hooked.configure('mutating', 'add', [{ name: 'add.ex.io' }])
     await apply("Object{data: {'seen': has(object.data.w) ? 'yes' : 'no'}}", { reinvocationPolicy: 'IfNeeded' })
@@ -71,7 +71,7 @@ describe('policies and webhooks', () => {
   })
 })
 
-describe('the audit log', () => {
+describe('audit log of admission policies', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-policies-'))
   const file = join(dir, 'audit.log')
   let plane: PolicyPlane
@@ -151,7 +151,7 @@ describe('the audit log', () => {
     assert.deepEqual(await noted('annotations'), { 'p1/hi': 'hello noted', 'p1/of': `x, ${'y'.repeat(10_240)}` })
   })
 
-  it('prevents requests whose annotations fail, unless failurePolicy is Ignore', async () => {
+  it('prevents requests if an annotation fails to evaluate, unless failurePolicy is Ignore', async () => {
     const auditAnnotations = [{ key: 'k', valueExpression: 'string(object.data.zz)' }]
     await plane.use('validating', { auditAnnotations }, { validationActions: ['Audit'] })
     const { status, text } = await plane.create()

@@ -34,7 +34,7 @@ const SERVICE = {
 }
 const DENIED = "ValidatingAdmissionPolicy 'p1' with binding 'b1' denied request: "
 
-describe('a validating policy', () => {
+describe('ValidatingAdmissionPolicy', () => {
   let plane: PolicyPlane
   before(async () => {
     plane = await PolicyPlane.start()
@@ -56,7 +56,7 @@ describe('a validating policy', () => {
     assert.equal(status, 201, text)
   }
 
-  it('refuses with 422, the expression that failed and one cause', async () => {
+  it('rejects with 422, the expression that failed and one cause', async () => {
     await plane.validate("object.data.a == 'x'")
     const answer = await plane.create({ a: '1' }, { name: 't1' })
     const text = `${DENIED}failed expression: object.data.a == 'x'`
@@ -105,7 +105,7 @@ describe('a validating policy', () => {
     assert.equal(await why({ a: '1' }), 'failed expression: 1 == 2')
   })
 
-  it('refuses for the first failure only, by name of policy and then by order', async () => {
+  it('rejects for the first failure only, by name of policy and then by order', async () => {
     for (const name of ['p2', 'p1']) {
       await plane.policy('validating', name, {
         validations: [
@@ -135,7 +135,7 @@ describe('a validating policy', () => {
     ])
   })
 
-  it('fails closed or open when an expression fails', async () => {
+  it('rejects or admits by failurePolicy if an expression fails to evaluate', async () => {
     const expression = "object.data.zz == 'x'"
     await plane.validate(expression)
     assert.equal(await why(), `expression '${expression}' resulted in error: no such key: zz`)
@@ -144,7 +144,7 @@ describe('a validating policy', () => {
     await passes()
   })
 
-  it('evaluates variables when they are used, and once', async () => {
+  it('evaluates each variable at most once, when it is used', async () => {
     const variables = [
       { name: 'bad', expression: 'object.data.zz' },
       { name: 'n', expression: 'size(object.data)' },
@@ -178,13 +178,13 @@ describe('a validating policy', () => {
     )
   })
 
-  it('refuses an expression that exceeds its cost limit', async () => {
+  it('rejects an expression that exceeds its cost limit', async () => {
     await plane.validate('object.data.all(a, object.data.all(b, object.data.all(c, a + b + c != "")))')
     const data = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`k${at}`, 'v']))
     assert.match(await why(data), /resulted in error: operation cancelled: actual cost limit exceeded$/)
   })
 
-  it('refuses validations and conditions that exceed their total cost limits', async () => {
+  it('rejects validations and match conditions that together exceed their cost limits', async () => {
     const expression = "object.data.all(a, object.data.all(b, a + b != '' && a.size() + b.size() > 0))"
     const data = Object.fromEntries(Array.from({ length: 240 }, (_, at) => [`k${at}`, 'v']))
     const spent = 'validation failed due to running out of cost budget, no further validation rules will be run'
@@ -200,7 +200,7 @@ describe('a validating policy', () => {
     await passes(data)
   })
 
-  it('sees the request, the namespace and the old object', async () => {
+  it('reads the request, the namespace and the old object', async () => {
     const seen = async (expression: string): Promise<void> => {
       await plane.validate(expression, { matchConstraints: about('configmaps', { operations: ['*'] }) })
       await passes()
@@ -216,7 +216,7 @@ describe('a validating policy', () => {
     await seen("!authorizer.serviceAccount('default', 'default').path('/x').check('get').allowed()")
   })
 
-  it('runs for deletions; for collections without a name', async () => {
+  it('runs for deletions, and for deletions of collections without a name', async () => {
     await passes({ a: '1' }, { name: 'd1' })
     await plane.validate('object == null && oldObject.data.a != "1"', {
       matchConstraints: about('configmaps', { operations: ['DELETE'] }),
@@ -247,7 +247,7 @@ describe('a validating policy', () => {
     }
   })
 
-  it('runs for all other resources, and names the resource of a subresource', async () => {
+  it('runs for all other resources, and includes the resource of a subresource in its message', async () => {
     const pod = { metadata: { name: 'p1' }, spec: { containers: [{ name: 'c', image: 'c' }] } }
     await plane.did('POST', `${CORE}/pods`, pod)
     const template = { metadata: { labels: { a: 'b' } }, spec: pod.spec }
@@ -287,7 +287,7 @@ describe('a validating policy', () => {
     assert.ok(message(scaled).startsWith(`deployments.apps "d1" is forbidden: ${DENIED}`), message(scaled))
   })
 
-  it('has no effect without a binding, nor a binding without a policy', async () => {
+  it('has no effect without a binding, nor has a binding without a policy', async () => {
     await plane.binding('validating', 'b1', 'nowhere')
     await plane.policy('validating', 'p1', { validations: [{ expression: 'false' }] })
     await passes()
@@ -349,7 +349,7 @@ describe('a validating policy', () => {
       await passes()
     })
 
-    it('needs parameters of both policy and binding', async () => {
+    it('requires parameters in both policy and binding', async () => {
       await plane.validate('params.data.a == "1"', { paramKind })
       assert.equal(await why(), `expression 'params.data.a == "1"' resulted in error: no such key: data`)
       await plane.reset()
@@ -365,7 +365,7 @@ describe('a validating policy', () => {
       )
     })
 
-    it('needs a namespace of the parameters for cluster-scoped objects', async () => {
+    it('requires a namespace of the parameters for cluster-scoped objects', async () => {
       await plane.validate('true', { paramKind, matchConstraints: about('nodes') }, ref({ name: 'limits' }))
       const answer = await plane.request('POST', '/api/v1/nodes', { metadata: { name: 'n' } })
       assert.match(

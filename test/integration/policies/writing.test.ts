@@ -12,7 +12,7 @@ import { GROUP, type Json, type PolicyKind, PolicyPlane } from './policy-plane.t
 const report = (message: string, source: string, column: number): string =>
   `compilation failed: ERROR: <input>:1:${column}: ${message}\n | ${source}\n | ${'.'.repeat(column - 1)}^`
 
-describe('policies and bindings', () => {
+describe('writes of admission policies and bindings', () => {
   let plane: PolicyPlane
   before(async () => {
     plane = await PolicyPlane.start()
@@ -174,10 +174,10 @@ describe('policies and bindings', () => {
     ],
   ]
   for (const [what, kind, spec, expected] of wrong) {
-    it(`are refused with ${what}`, async () => assert.deepEqual(await causes(kind, spec), expected))
+    it(`are rejected with ${what}`, async () => assert.deepEqual(await causes(kind, spec), expected))
   }
 
-  it('have an empty status until a client writes it; updates of the spec do not change it', async () => {
+  it('leave the status empty until a client writes it, and updates of the spec do not change it', async () => {
     const body = (await plane.policy('validating', 'p1', ok)).json()
     assert.deepEqual(body['status'], {})
     const path = `${GROUP}/validatingadmissionpolicies/p1`
@@ -195,7 +195,7 @@ describe('policies and bindings', () => {
   })
 })
 
-describe('a user who writes policies', () => {
+describe('user who writes admission policies', () => {
   let plane: PolicyPlane
   before(async () => {
     const tokens = ['admin,root,root-uid,"system:masters"', 'jane,jane,uid-jane,"devs,ops"'].join('\n')
@@ -236,7 +236,7 @@ describe('a user who writes policies', () => {
     spec: { policyName, validationActions: ['Deny'], paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } },
   })
 
-  it('must be allowed to read their parameters', async () => {
+  it('needs permission to read their parameters', async () => {
     const [policies, bindings] = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'] as const
     assert.equal(
       await asJane(policies, policy('mine')),

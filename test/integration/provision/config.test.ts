@@ -11,7 +11,7 @@ import { realClock } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import { readClusterFile } from '#provision/file/cluster-file.ts'
 
-it('build config writes a valid cluster file once a machine is set', async (test) => {
+it('hyperkube build config writes a valid cluster file once a machine is given', async (test) => {
   const cwd = await mkdtemp(join(tmpdir(), 'hyperkube-config-'))
   test.after(() => rm(cwd, { recursive: true }))
   const context = {

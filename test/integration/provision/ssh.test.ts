@@ -59,7 +59,7 @@ async function open(options: SshConnectOptions, closing: AsyncDisposableStack): 
   return connected.machine
 }
 
-test('a machine is inspected without changes, and gets the program on install', { skip }, async () => {
+test('hyperkube build inspects a machine without changes, and installs its program later', { skip }, async () => {
   await using closing = new AsyncDisposableStack()
   const sshd = await startSshd(closing)
   const options = await optionsFor(sshd)
@@ -77,25 +77,29 @@ test('a machine is inspected without changes, and gets the program on install', 
   assert.match(known?.fingerprint ?? '', /^SHA256:\S{43}$/)
 })
 
-test('an interrupted upload of the program continues, and a corrupted one is refused', { skip }, async () => {
-  await using closing = new AsyncDisposableStack()
-  const sshd = await startSshd(closing)
-  const options = await optionsFor(sshd)
-  const { file, size, sha256: digest } = options.payloadFile
-  const part = join(options.home, 'programs', `${digest}.part`)
-  await mkdir(join(options.home, 'programs'), { recursive: true })
-  await writeFile(part, Buffer.alloc(10))
-  await assert.rejects(connectBySsh(options, never), /not uploaded correctly/)
-  await assert.rejects(stat(part), /ENOENT/)
-  await writeFile(part, (await readFile(file)).subarray(0, 20))
-  let sent = 0
-  const connected = await connectBySsh({ ...options, progress: (bytes) => (sent = bytes) }, never)
-  await connected.close()
-  assert.equal(sent, size)
-  assert.deepEqual(await readdir(join(options.home, 'programs')), [digest])
-})
+test(
+  'hyperkube build continues an interrupted upload of its program, and refuses a corrupted one',
+  { skip },
+  async () => {
+    await using closing = new AsyncDisposableStack()
+    const sshd = await startSshd(closing)
+    const options = await optionsFor(sshd)
+    const { file, size, sha256: digest } = options.payloadFile
+    const part = join(options.home, 'programs', `${digest}.part`)
+    await mkdir(join(options.home, 'programs'), { recursive: true })
+    await writeFile(part, Buffer.alloc(10))
+    await assert.rejects(connectBySsh(options, never), /not uploaded correctly/)
+    await assert.rejects(stat(part), /ENOENT/)
+    await writeFile(part, (await readFile(file)).subarray(0, 20))
+    let sent = 0
+    const connected = await connectBySsh({ ...options, progress: (bytes) => (sent = bytes) }, never)
+    await connected.close()
+    assert.equal(sent, size)
+    assert.deepEqual(await readdir(join(options.home, 'programs')), [digest])
+  },
+)
 
-test('a machine with a changed host key is refused', { skip }, async () => {
+test('hyperkube build refuses a machine with a changed host key', { skip }, async () => {
   await using closing = new AsyncDisposableStack()
   const sshd = await startSshd(closing)
   const options = await optionsFor(sshd)
@@ -104,7 +108,7 @@ test('a machine with a changed host key is refused', { skip }, async () => {
   await assert.rejects(connectBySsh(options, never), /REMOTE HOST IDENTIFICATION HAS CHANGED|verification failed/)
 })
 
-test('a machine is reached through a bastion host', { skip }, async () => {
+test('hyperkube build reaches a machine through a bastion host', { skip }, async () => {
   await using closing = new AsyncDisposableStack()
   const [sshd, bastion] = await Promise.all([startSshd(closing), startSshd(closing)])
   const options = await optionsFor(sshd)
@@ -113,7 +117,7 @@ test('a machine is reached through a bastion host', { skip }, async () => {
   assert.equal((await machine.run({ command: ['printf', '%s', 'a b'], timeoutMs: 5000 })).stdout, 'a b')
 })
 
-test('files, uploads, programs and services are created and removed', { skip }, async () => {
+test('hyperkube build creates and removes files, uploads, programs and services', { skip }, async () => {
   await using closing = new AsyncDisposableStack()
   const sshd = await startSshd(closing)
   const options = await optionsFor(sshd)
@@ -154,27 +158,31 @@ test('files, uploads, programs and services are created and removed', { skip }, 
   assert.equal(services['test-lives'], undefined)
 })
 
-test('the local machine needs no SSH server', { skip: process.getuid?.() === 0 ? false : 'needs root' }, async () => {
-  await using closing = new AsyncDisposableStack()
-  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-here-'))
-  closing.defer(() => rm(folder, { recursive: true }))
-  const payload = await smallPayload(folder)
-  const machine = await open(
-    {
-      name: 'here',
-      target: { address: '127.0.0.1', port: 1, user: 'root' },
-      knownHostsFile: join(folder, 'known_hosts'),
-      hasPassphrase: false,
-      connectSeconds: 10,
-      folder,
-      home: join(folder, 'home'),
-      payload: () => Promise.resolve(payload),
-      installs: true,
-      isHere: true,
-      env: process.env,
-    },
-    closing,
-  )
-  const { hostname: name } = await machine.facts({})
-  assert.equal(name, hostname())
-})
+test(
+  'hyperkube build needs no SSH server for the local machine',
+  { skip: process.getuid?.() === 0 ? false : 'needs root' },
+  async () => {
+    await using closing = new AsyncDisposableStack()
+    const folder = await mkdtemp(join(tmpdir(), 'hyperkube-here-'))
+    closing.defer(() => rm(folder, { recursive: true }))
+    const payload = await smallPayload(folder)
+    const machine = await open(
+      {
+        name: 'here',
+        target: { address: '127.0.0.1', port: 1, user: 'root' },
+        knownHostsFile: join(folder, 'known_hosts'),
+        hasPassphrase: false,
+        connectSeconds: 10,
+        folder,
+        home: join(folder, 'home'),
+        payload: () => Promise.resolve(payload),
+        installs: true,
+        isHere: true,
+        env: process.env,
+      },
+      closing,
+    )
+    const { hostname: name } = await machine.facts({})
+    assert.equal(name, hostname())
+  },
+)

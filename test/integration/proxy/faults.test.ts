@@ -80,7 +80,7 @@ for (const mode of MODES)
       assert.equal(answers.length, KILLS * 21)
     })
 
-    test('UDP flows leave a removed endpoint', { skip: withoutFlows ?? false }, async () => {
+    test('removes UDP flows to a removed endpoint', { skip: withoutFlows ?? false }, async () => {
       const { spec } = await bed.service('flows')
       const ip = spec.clusterIP ?? ''
       await bed.endpoints('flows', [{ address: '10.244.1.2', node: NODE }])

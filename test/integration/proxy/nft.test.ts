@@ -10,7 +10,7 @@ const missing = await whyNoNetworks()
 if (missing !== undefined) process.stderr.write(`nft: skipping, ${missing}\n`)
 
 describe('nft', { skip: missing ?? false }, () => {
-  test('a script is applied atomically', async () => {
+  test('runs a script atomically', async () => {
     await using namespace = await createNamespace('nft')
     await applyNft('add table ip own\nadd chain ip own one\n', namespace)
     const refused = applyNft('add chain ip own two\nadd rule ip own three accept\n', namespace)
@@ -24,7 +24,7 @@ describe('nft', { skip: missing ?? false }, () => {
     )
   })
 
-  test('a missing table is not listed, and deleting it does nothing', async () => {
+  test('lists no missing table, and deleting one is no error', async () => {
     await using namespace = await createNamespace('nft')
     await applyNft('add table ip own\nadd table ip other\n', namespace)
     assert.equal(await listNftTable('ip', 'none', namespace), undefined)
@@ -34,7 +34,7 @@ describe('nft', { skip: missing ?? false }, () => {
     assert.deepEqual(await listNftTables(namespace), ['ip other'])
   })
 
-  test('a terse list omits elements', async () => {
+  test('omits elements from a terse list', async () => {
     await using namespace = await createNamespace('nft')
     await applyNft(
       'add table ip6 own\nadd set ip6 own some { type ipv6_addr; }\nadd element ip6 own some { fd00::1 }\n',
@@ -49,7 +49,7 @@ describe('nft', { skip: missing ?? false }, () => {
     assert.match((await listNft(['list set ip6 own some'], namespace)) ?? '', /fd00::1/)
   })
 
-  test('a machine without nft gets an installation hint', async () => {
+  test('is missing on a machine with an installation hint', async () => {
     const failed = applyNft('', { program: '/nowhere/nft' })
     await assert.rejects(failed, (error) => error instanceof NftError && error.code === 'missing')
   })

@@ -68,7 +68,7 @@ for (const mode of MODES)
     const until = (ask: () => Promise<string[]>, expected: string): Promise<string[]> =>
       eventually(ask, (all) => names(all).join() === expected)
 
-    test('cluster IPs lead to every endpoint, over TCP and UDP, from pods, outside and the node', async () => {
+    test('forwards cluster IPs to every endpoint, over TCP and UDP, from pods, outside and the node', async () => {
       const { spec } = await bed.service('all')
       const ip = spec.clusterIP ?? ''
       await bed.endpoints('all', [
@@ -86,7 +86,7 @@ for (const mode of MODES)
       assert.deepEqual(await two.ask('tcp', ip, 81), [mode === 'nftables' ? 'ECONNREFUSED' : NOBODY.iptables])
     })
 
-    test('endpoints change, and a Service without any rejects', async () => {
+    test('follows changes of endpoints, and rejects traffic to a Service without any', async () => {
       const { spec } = await bed.service('changing')
       const answered = (expected: string): Promise<string[]> =>
         until(() => two.ask('tcp', spec.clusterIP ?? '', 80, 3), expected)
@@ -105,7 +105,7 @@ for (const mode of MODES)
       await answered(NOBODY[mode])
     })
 
-    test('node ports, external IPs and load balancer IPs accept outside traffic', async () => {
+    test('accepts outside traffic to node ports, external IPs and load balancer IPs', async () => {
       const { spec } = await bed.service('outer', {
         type: 'LoadBalancer',
         externalIPs: ['198.51.100.1'],
@@ -129,7 +129,7 @@ for (const mode of MODES)
       assert.deepEqual(names(await other.ask('tcp', '198.51.100.1', 80)), ['one'])
     })
 
-    test('Local traffic keeps its source, and is dropped without local endpoints', async () => {
+    test('keeps the source address of traffic with policy Local, and drops it without local endpoints', async () => {
       const { spec } = await bed.service('local', { type: 'NodePort', externalTrafficPolicy: 'Local' })
       const port = spec.ports?.[0]?.nodePort ?? 0
       await bed.endpoints('local', [
@@ -147,7 +147,7 @@ for (const mode of MODES)
       await until(() => outside.ask('tcp', '192.0.2.1', port), 'timeout')
     })
 
-    test("session affinity keeps a client's endpoint, also over a restart", async () => {
+    test('keeps the endpoint of a client with session affinity, also over a restart', async () => {
       const { spec } = await bed.service('sticky', {
         sessionAffinity: 'ClientIP',
         sessionAffinityConfig: { clientIP: { timeoutSeconds: 600 } },
@@ -172,7 +172,7 @@ for (const mode of MODES)
       assert.match(await held.ask(), new RegExp(`^${first[0]?.[0]} `))
     })
 
-    test('flushed rules are restored, and foreign rules stay', async () => {
+    test('restores flushed rules, and keeps rules of other programs', async () => {
       const { spec } = await bed.service('flushed', { type: 'NodePort' })
       const ip = spec.clusterIP ?? ''
       await bed.endpoints('flushed', [{ address: '10.244.1.2' }])
@@ -214,7 +214,7 @@ for (const mode of MODES)
       },
     }
 
-    test('both families have their own rules', async () => {
+    test('has separate rules for both IP families', async () => {
       const plain = await bed.service('six', { ipFamilyPolicy: 'RequireDualStack' })
       const sticky = await bed.service('sticky-six', {
         ipFamilies: ['IPv6'],

@@ -72,8 +72,8 @@ async function devicesOf(name: string): Promise<string[]> {
 const REFUSED =
   '0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.'
 
-describe('pod with device claims', () => {
-  it('is scheduled to a node with the devices, and its claim has the allocation', async () => {
+describe('pod with ResourceClaims', () => {
+  it('is scheduled to a node with the devices, and its claim gets the allocation', async () => {
     await cluster.node('n1')
     await cluster.node('n2')
     await slice('n2', gpus('g0', 'g1'))
@@ -91,7 +91,7 @@ describe('pod with device claims', () => {
     })
   })
 
-  it('gets no device that another pod has or will get, and gets one after its release', async () => {
+  it('gets no device that is allocated or assumed for another pod, and gets one after its release', async () => {
     await cluster.node('n1')
     await slice('n1', gpus('g0'))
     await claim('a', [exactly()])
@@ -108,7 +108,7 @@ describe('pod with device claims', () => {
     assert.equal(await cluster.placeOf(loser), 'n1')
   })
 
-  it('waits for its claims, and needs its own', async () => {
+  it('waits for its claims, and cannot use a claim of another pod', async () => {
     await cluster.node('n1')
     await slice('n1', gpus('g0'))
     await cluster.pod('p', using('c'))
@@ -150,7 +150,7 @@ describe('pod with device claims', () => {
     assert.equal((await stored('c')).status.reservedFor?.length, 3)
   })
 
-  it('deallocates an unused claim that keeps it from its node', async () => {
+  it('deallocates an unused claim that prevents its scheduling', async () => {
     await cluster.node('n1')
     await cluster.node('n2')
     await slice('n1', gpus('g0'))
@@ -171,7 +171,7 @@ describe('pod with device claims', () => {
   })
 })
 
-describe('device requests', () => {
+describe('device requests in ResourceClaims', () => {
   const gets = async (requests: DeviceRequest[], more: Partial<ResourceClaimSpec['devices']> = {}) => {
     await claim('c', requests, more)
     await cluster.pod('p', using('c'))
@@ -233,7 +233,7 @@ describe('device requests', () => {
     assert.deepEqual(await devicesOf('d'), ['n1/g0'])
   })
 
-  it('draw on shared counters', async () => {
+  it('use shared counters', async () => {
     await cluster.node('n1')
     const pool = { name: 'n1', generation: 1, resourceSliceCount: 2 }
     const counters = { memory: { value: '40Gi' } }
@@ -277,7 +277,7 @@ describe('device requests', () => {
     assert.deepEqual(await devicesOf('e'), ['n1/g0'])
   })
 
-  it('use admin access to allocated devices', async () => {
+  it('with admin access may use allocated devices', async () => {
     await cluster.node('n1')
     await slice('n1', gpus('g0'))
     const { labels = {} } = (await cluster.client.get(Namespaces, { name: namespace })).metadata
@@ -291,7 +291,7 @@ describe('device requests', () => {
   })
 })
 
-describe('resource pools', () => {
+describe('resource pools of devices', () => {
   it('are unusable until all slices are published', async () => {
     await cluster.node('n1')
     const pool = { name: 'n1', generation: 1, resourceSliceCount: 2 }
@@ -311,8 +311,8 @@ describe('resource pools', () => {
   })
 })
 
-describe('failures', () => {
-  it('release devices if a pod is not bound', async () => {
+describe('failed binding of a pod with devices', () => {
+  it('releases the devices', async () => {
     await cluster.node('n1')
     await slice('n1', gpus('g0'))
     await claim('c', [exactly()])
@@ -338,7 +338,7 @@ describe('devices with binding conditions', () => {
     await cluster.client.updateStatus(ResourceClaims, { ...current, status })
   }
 
-  it('delay the binding until they are ready, or are released if they fail', async () => {
+  it('delay the binding until they are ready, and are released if they fail', async () => {
     await cluster.node('n1')
     await slice('n1', [{ name: 'g0', ...slow }])
     await claim('c', [exactly()])
@@ -360,8 +360,8 @@ describe('devices with binding conditions', () => {
   })
 })
 
-describe('extended resources', () => {
-  it('are backed by devices if the node has none', async () => {
+describe('extended resources of DeviceClasses', () => {
+  it('are provided by devices if the node has none', async () => {
     await cluster.node('n1')
     await slice('n1', gpus('g0', 'g1', 'g2'))
     await cluster.client.create(DeviceClasses, {

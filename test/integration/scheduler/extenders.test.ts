@@ -38,7 +38,7 @@ function fakeExtender(
   return { extender: new Extender({ urlPrefix: 'http://x/', ...config }, { request } as unknown as HttpClient), asked }
 }
 
-describe('extenders', () => {
+describe('scheduler extenders', () => {
   it("filter and score nodes, with upstream's requests", async () => {
     const { extender, asked } = fakeExtender(
       { filterVerb: 'filter', prioritizeVerb: 'prioritize', weight: 5, nodeCacheCapable: true },
@@ -89,7 +89,7 @@ describe('extenders', () => {
     assert.equal(await cluster.placeOf('p'), 'n1')
   })
 
-  it('bind instead of the plugin, and only pods with managed resources', async () => {
+  it('bind pods instead of the plugin, but only pods with managed resources', async () => {
     const { extender, asked } = fakeExtender(
       { bindVerb: 'bind', managedResources: [{ name: 'example.com/gpu' }] },
       { bind: { error: 'not today' } },
@@ -121,7 +121,7 @@ describe('extenders', () => {
     return cluster
   }
 
-  it('choose preemption victims, as whole pods or by uid', async () => {
+  it('select preemption victims, as whole pods or by UID', async () => {
     for (const nodeCacheCapable of [false, true]) {
       const { extender, asked } = fakeExtender(
         { preemptVerb: 'preempt', nodeCacheCapable },
@@ -162,7 +162,7 @@ describe('extenders', () => {
     ['are unreachable', 500, /preemption: failed preempt with extender at URL http:\/\/x\/preempt, code 500/],
   ]
   for (const [about, answer, why] of answers) {
-    it(`that ${about} prevent preemption`, async () => {
+    it(`prevent preemption if they ${about}`, async () => {
       const { extender } = fakeExtender({ preemptVerb: 'preempt' }, { preempt: answer })
       await using cluster = await crowded(extender)
       assert.match(await cluster.whyNot('important'), why)

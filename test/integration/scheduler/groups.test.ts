@@ -45,8 +45,8 @@ async function conditionOf(name: string): Promise<string> {
 const places = (...names: readonly string[]): Promise<string[]> =>
   Promise.all(names.map((name) => cluster.placeOf(name)))
 
-describe('gang', () => {
-  it('waits for its PodGroup and enough members, then is scheduled as a whole', async () => {
+describe('PodGroup with a gang policy', () => {
+  it('waits for the PodGroup object and enough pods, then is scheduled as a whole', async () => {
     await cluster.node('n1')
     await member('g', 'a')
     await member('g', 'b')
@@ -60,7 +60,7 @@ describe('gang', () => {
     assert.equal(await conditionOf('g'), 'True Scheduled: ')
   })
 
-  it('reserves nothing while too few members fit, and reports that', async () => {
+  it('reserves no resources while too few pods fit, and reports that', async () => {
     await cluster.node('n1', { allocatable: { cpu: '2', memory: '8Gi', pods: '10' } })
     for (const name of ['a', 'b', 'c']) await member('g', name)
     await gang('g', 3)
@@ -81,7 +81,7 @@ describe('gang', () => {
     assert.equal(await conditionOf('g'), 'True Scheduled: ')
   })
 
-  it('larger than minCount is scheduled without the members that do not fit', async () => {
+  it('is scheduled without the pods that do not fit if it has more than minCount', async () => {
     await cluster.node('n1', { allocatable: { cpu: '2', memory: '8Gi', pods: '10' } })
     for (const name of ['a', 'b', 'c']) await member('g', name)
     await gang('g', 2)
@@ -90,7 +90,7 @@ describe('gang', () => {
     assert.equal(await conditionOf('g'), 'True Scheduled: ')
   })
 
-  it('preempts for all members before any is bound', async () => {
+  it('preempts for all pods before any is bound', async () => {
     await cluster.client.create(PriorityClasses, { metadata: { name: 'high' }, value: 1000 })
     await cluster.node('n1', { allocatable: { cpu: '2', memory: '8Gi', pods: '10' } })
     await cluster.node('n2', { allocatable: { cpu: '1', memory: '8Gi', pods: '10' } })
@@ -118,7 +118,7 @@ describe('gang', () => {
     assert.equal(await conditionOf('g'), 'True Scheduled: ')
   })
 
-  it('that lost waiting members is scheduled with new ones', async () => {
+  it('is scheduled with new pods if it lost waiting ones', async () => {
     await cluster.node('n1')
     await gang('g', 2)
     await member('g', 'a')
@@ -131,7 +131,7 @@ describe('gang', () => {
   })
 })
 
-describe('group without a gang policy', () => {
+describe('PodGroup without a gang policy', () => {
   it('is scheduled as far as possible', async () => {
     await cluster.node('n1', { allocatable: { cpu: '2', memory: '8Gi', pods: '10' } })
     await group('g', { basic: {} })

@@ -87,7 +87,7 @@ async function arrive(cluster: ClusterUnderTest, name: string, cpu: number, { no
   if (harms.length > 0) assert.notEqual(await cluster.placeOf(name), '', `${name} has no place though room was made`)
 }
 
-describe('PodDisruptionBudget', () => {
+describe('PodDisruptionBudget in preemption', () => {
   it('is violated only if no other node and victims remain', async () => {
     await fc.assert(
       fc.asyncProperty(scene, async (drawn) => {

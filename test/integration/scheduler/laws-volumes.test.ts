@@ -324,8 +324,8 @@ function checkNobodyWaitsInVain(state: State): void {
       )
 }
 
-describe('pods with volumes under faults', () => {
-  it('reach their volumes, overcommit nothing, and are all scheduled if possible', async () => {
+describe('scheduler with volumes and failing writes', () => {
+  it('reaches all volumes, overcommits nothing, and schedules every possible pod', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 12 }), async (steps) => {
         const world = await World.start()

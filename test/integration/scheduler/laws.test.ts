@@ -305,8 +305,8 @@ function checkNobodyWaitsInVain(state: State): void {
   }
 }
 
-describe('scheduler under faults', () => {
-  it('obeys all rules, overcommits nothing, and schedules every possible pod', async () => {
+describe('scheduler with failing writes and restarts', () => {
+  it('follows all rules, overcommits nothing, and schedules every possible pod', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 14 }), async (steps) => {
         const world = await World.start()

@@ -31,7 +31,7 @@ const on = (node: string) => ({ nodeSelector: { 'kubernetes.io/hostname': node }
 const end = (name: string): Promise<void> => cluster.client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0 })
 
 describe('pod with higher priority', () => {
-  it("is nominated for a victim's node, waits for its termination and is bound", async () => {
+  it("is nominated for a victim's node, waits for the victim's termination and is bound", async () => {
     await cluster.node('n1')
     await cluster.pod('weak', of('low', '3'))
     assert.equal(await cluster.placeOf('weak'), 'n1')
@@ -81,7 +81,7 @@ describe('pod with higher priority', () => {
     )
   })
 
-  it('preempts no pod with policy Never', async () => {
+  it('preempts no pod with preemptionPolicy Never', async () => {
     await cluster.client.create(PriorityClasses, {
       metadata: { name: 'polite' },
       value: 1000,
@@ -97,7 +97,7 @@ describe('pod with higher priority', () => {
     )
   })
 
-  it('chooses as few victims as possible, and avoids those with budgets', async () => {
+  it('preempts as few victims as possible, and avoids those that a PodDisruptionBudget protects', async () => {
     await cluster.node('n1')
     await cluster.client.create(PodDisruptionBudgets, {
       metadata: { namespace, name: 'b' },
@@ -117,7 +117,7 @@ describe('pod with higher priority', () => {
     )
   })
 
-  it('chooses the node with the lowest-priority victim', async () => {
+  it('preempts on the node with the lowest-priority victim', async () => {
     for (const name of ['n1', 'n2', 'n3']) await cluster.node(name)
     await cluster.pod('a', { ...of('middle', '4'), ...on('n1') })
     await cluster.pod('b', { ...of('low', '4'), ...on('n2') })

@@ -45,7 +45,7 @@ describe('kube-scheduler', () => {
       return own.length === count && own.every(({ spec }) => (spec.nodeName ?? '') !== '') ? own : undefined
     })
 
-  it('leads and binds, and another instance takes over after a kill, with the permissions of its role', async () => {
+  it('becomes leader and binds pods, and another instance takes over after a kill, with the permissions of its role', async () => {
     const { start, holder, page, plane } = programs
     const first = await start()
     const leader = await until('a leader', holder)
@@ -79,7 +79,7 @@ describe('kube-scheduler', () => {
     assert.doesNotMatch(second.log(), /forbidden/)
   })
 
-  it('serves health to all users, and the rest to authorized users', async () => {
+  it('serves health pages to all users, and other pages to authorized users', async () => {
     const { start, page, plane } = programs
     const { port } = await start()
     await until('it to be ready', async () => ((await page(port, '/readyz')).status === 200 ? true : undefined))

@@ -112,7 +112,7 @@ describe('unschedulable pod', () => {
   })
 })
 
-describe('inter-pod affinity', () => {
+describe('inter-pod affinity in the scheduler', () => {
   const near = (labels: Record<string, string>, topologyKey: string) => [
     { labelSelector: { matchLabels: labels }, topologyKey },
   ]
@@ -122,7 +122,7 @@ describe('inter-pod affinity', () => {
     await cluster.node('b1', { labels: { zone: 'b' } })
   }
 
-  it('places a pod in the same zone', async () => {
+  it('places a pod in the zone of a matching pod', async () => {
     await zones()
     await cluster.pod('db', { nodeSelector: { 'kubernetes.io/hostname': 'b1' } }, { app: 'db' })
     assert.equal(await cluster.placeOf('db'), 'b1')
@@ -149,7 +149,7 @@ describe('inter-pod affinity', () => {
     )
   })
 
-  it('lets the first pod match its own term', async () => {
+  it('accepts the first pod of a group whose term matches itself', async () => {
     await zones()
     const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: near({ app: 'x' }, 'zone') } }
     await cluster.pod('x1', { affinity }, { app: 'x' })
@@ -159,7 +159,7 @@ describe('inter-pod affinity', () => {
     assert.equal((await cluster.placeOf('x2')).slice(0, 1), first.slice(0, 1))
   })
 
-  it('spreads pods evenly', async () => {
+  it('spreads pods evenly over nodes', async () => {
     await zones()
     const topologySpreadConstraints = [
       {

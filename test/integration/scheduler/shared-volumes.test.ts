@@ -10,7 +10,7 @@ import { asking, namespace, startCluster } from './cluster-under-test.ts'
 
 const PROFILES = ['default-scheduler', 'another-scheduler'] as const
 
-it('a volume is promised to one pod across profiles', async () => {
+it('the scheduler assumes a volume for one pod only, across profiles', async () => {
   await using cluster = await startCluster({ profiles: PROFILES.map((name) => ({ ...DEFAULT_PROFILE, name })) })
   const { client } = cluster
   await client.create(StorageClasses, {

@@ -95,8 +95,8 @@ const available = (name: string) =>
     { type: 'merge', value: { status: { phase: 'Available' } } },
   )
 
-describe('pod with claims', () => {
-  it('waits for missing claims, and reports them', async () => {
+describe('pod with PersistentVolumeClaims', () => {
+  it('waits for missing claims, and its condition reports them', async () => {
     await cluster.node('n1')
     await cluster.pod('p', using('nope'))
     assert.equal(
@@ -115,7 +115,7 @@ describe('pod with claims', () => {
     assert.equal(await cluster.placeOf('p'), 'n1')
   })
 
-  it('waits for its ephemeral claim', async () => {
+  it('waits for the claim of its ephemeral volume', async () => {
     await cluster.node('n1')
     const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
     await cluster.pod('eph', {
@@ -159,7 +159,7 @@ describe('pod with claims', () => {
     assert.match(await cluster.whyNot('q'), /^0\/2 nodes are available: 2 node\(s\) had no available volume zone\. /)
   })
 
-  it('has a ReadWriteOncePod claim exclusively, or preempts its user', async () => {
+  it('has a ReadWriteOncePod claim exclusively, or preempts the pod that uses it', async () => {
     await cluster.client.create(PriorityClasses, { metadata: { name: 'high' }, value: 1000 })
     await cluster.node('n1')
     await cluster.node('n2')
@@ -199,7 +199,7 @@ describe('pod with claims', () => {
   })
 })
 
-describe('claim that waits for its first consumer', () => {
+describe('PersistentVolumeClaim with WaitForFirstConsumer', () => {
   it('is bound to the smallest reachable volume before the pod', async () => {
     await late('local')
     await cluster.node('n1')
@@ -226,7 +226,7 @@ describe('claim that waits for its first consumer', () => {
     assert.equal(await cluster.placeOf('p'), 'n2')
   })
 
-  it('takes no volume that is promised to another', async () => {
+  it('gets no volume that is assumed for another claim', async () => {
     await late('local')
     await cluster.node('n1')
     await volume('only', { ...onlyOn('n1'), storageClassName: 'local' })
@@ -242,7 +242,7 @@ describe('claim that waits for its first consumer', () => {
     )
   })
 
-  it('gets the selected node for its provisioner, and another one after a failure', async () => {
+  it('gets the selected-node annotation for its provisioner, and another node after a failure', async () => {
     await late('made', 'd.example.com', {
       allowedTopologies: [{ matchLabelExpressions: [{ key: 'kubernetes.io/hostname', values: ['n2'] }] }],
     })
@@ -273,7 +273,7 @@ describe('claim that waits for its first consumer', () => {
     assert.equal(await cluster.placeOf('p'), 'n2')
   })
 
-  it('times out', async () => {
+  it('delays the binding of its pod until a timeout', async () => {
     await late('made', 'd.example.com')
     await cluster.node('n1')
     await claim('c', { storageClassName: 'made' })
@@ -286,7 +286,7 @@ describe('claim that waits for its first consumer', () => {
     )
   })
 
-  it('needs storage capacity if its driver reports it', async () => {
+  it('needs storage capacity on the node if its driver reports that', async () => {
     await late('made', 'd.example.com')
     await cluster.client.create(CSIDrivers, { metadata: { name: 'd.example.com' }, spec: { storageCapacity: true } })
     await cluster.node('n1')

@@ -53,7 +53,7 @@ class Machine implements AsyncDisposable {
   }
 }
 
-test('the processes of a Linux worker are restarted', async (t) => {
+test('the supervisor restarts the processes of a Linux worker', async (t) => {
   await using machine = await Machine.create()
   machine.start()
   let living = await wholeIn(machine.root)

@@ -19,7 +19,7 @@ import { clusterBehind } from '#supervisor/windows/setup/cluster.ts'
 import type { ClusterView } from '#supervisor/windows/setup/context.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
-describe('clusterBehind', () => {
+describe('permissions of components on a Windows worker', () => {
   let plane: ControlPlane
   let controllers: RunningControllers
   let client: ApiClient
@@ -80,7 +80,7 @@ describe('clusterBehind', () => {
     }
   })
 
-  it('removes all objects of a revoked component, and no others', async () => {
+  it('deletes all objects of a revoked component, and no others', async () => {
     await cluster.componentToken('flannel', 'win-2')
     await cluster.componentToken('flannel', 'win-3')
     await cluster.revoke('flannel', 'win-2')

@@ -26,7 +26,7 @@ const dir = mkdtempSync(join(tmpdir(), 'hyperkube-webhooks-'))
 const log = join(dir, 'audit.log')
 const POLICY = 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Request }]\n'
 
-describe('the response of a webhook', () => {
+describe('response of an admission webhook', () => {
   let hooked: HookedPlane
   let count = 0
   before(async () => {
@@ -67,7 +67,7 @@ describe('the response of a webhook', () => {
     return last?.['annotations'] as Json
   }
 
-  it('refuses with its status', async () => {
+  it('rejects the request with its status', async () => {
     const table: readonly (readonly [status: Json | undefined, told: Json])[] = [
       [undefined, { code: 400, message: 'admission webhook "x.ex.io" denied the request without explanation' }],
       [{ message: 'no way' }, { code: 400, message: 'admission webhook "x.ex.io" denied the request: no way' }],
@@ -182,7 +182,7 @@ describe('the response of a webhook', () => {
     )
   })
 
-  it('changes the object, and defaults apply afterwards', async () => {
+  it('can change the object, and defaults apply afterwards', async () => {
     hooked.respond('/x', () =>
       patch({ op: 'add', path: '/data/b', value: '2' }, { op: 'add', path: '/zork', value: 1 }),
     )
@@ -206,7 +206,7 @@ describe('the response of a webhook', () => {
     assert.equal(spec.containers[1]?.['imagePullPolicy'], 'Always')
   })
 
-  it('may give a new object another name', async () => {
+  it('can change the name of a new object', async () => {
     hooked.respond('/x', () => patch({ op: 'replace', path: '/metadata/name', value: 'renamed' }))
     await hooked.configure('mutating', 'w', [{ name: 'x.ex.io' }])
     assert.equal((await create('named')).status, 201)
@@ -214,7 +214,7 @@ describe('the response of a webhook', () => {
     assert.equal((await stored('named'))['code'], 404)
   })
 
-  it('with a patch that does not apply is 500, with any failure policy', async () => {
+  it('fails the request with 500 if its patch does not apply, with any failurePolicy', async () => {
     const table: readonly (readonly [operation: Json, why: string])[] = [
       [
         { op: 'replace', path: '/foo/bar', value: 1 },
@@ -284,7 +284,7 @@ describe('the response of a webhook', () => {
     })
   })
 
-  it('is requested in sequence, ordered by configuration and list, and again on changes', async () => {
+  it('is requested in sequence, ordered by configuration and list, and again after later changes', async () => {
     const names = ['1', '2', '3', '4']
     const add =
       (name: string): Responding =>
@@ -315,7 +315,7 @@ describe('the response of a webhook', () => {
     assert.deepEqual(seenBy(), ['1:a', '2:1a'])
   })
 
-  it('is requested concurrently from validating webhooks, for the final object', async () => {
+  it('is requested from validating webhooks concurrently, for the final object', async () => {
     let waiting = 0
     let release = (): void => undefined
     const both = new Promise<void>((resolve) => (release = resolve))
@@ -341,7 +341,7 @@ describe('the response of a webhook', () => {
     assert.deepEqual(hooked.requests('/p')[0]?.object?.['data'], { a: '1', final: 'yes' })
   })
 
-  it('in v1beta1 needs no uid and no patch type', async () => {
+  it('in v1beta1 needs no UID and no patch type', async () => {
     const more = { admissionReviewVersions: ['v1beta1'] }
     const { patchType: _, ...rest } = patch({ op: 'add', path: '/data/b', value: '2' })
     const { data } = await answering(() => ({ ...rest, uid: '' }), 'mutating', more)
@@ -368,7 +368,7 @@ describe('the response of a webhook', () => {
   })
 
   for (const type of ['mutating', 'validating'] as const)
-    it(`may take no longer than the request's timeout, and nothing is written then (${type})`, async () => {
+    it(`fails the write if it takes longer than the request's timeout (${type})`, async () => {
       hooked.server.on('/hangs', () => undefined)
       await hooked.configure(type, 'w', [{ name: 'hangs.ex.io', timeoutSeconds: 30, failurePolicy: 'Ignore' }])
       const { status } = await hooked.request('POST', `${CONFIG_MAPS}?timeout=1s`, configMap('late'))

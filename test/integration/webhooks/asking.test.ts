@@ -16,7 +16,7 @@ type Json = Record<string, unknown>
 const ALL = { operations: ['*'] }
 const META = { apiVersion: 'meta.k8s.io/v1' }
 
-describe('a webhook gets a review', () => {
+describe('AdmissionReview that a webhook gets', () => {
   let hooked: HookedPlane
   before(async () => {
     hooked = await startHookedPlane({
@@ -40,7 +40,7 @@ describe('a webhook gets a review', () => {
     return answer.json()
   }
 
-  it('with fields in upstream’s order', async () => {
+  it('has fields in upstream’s order', async () => {
     await see(rule('configmaps'))
     await did('POST', `${CONFIG_MAPS}?fieldManager=fm&fieldValidation=Strict&dryRun=All`, configMap('a'))
     const [{ text, review } = assert.fail('Nobody asked')] = hooked.server.asked
@@ -83,14 +83,14 @@ describe('a webhook gets a review', () => {
     assert.deepEqual(Object.keys(metadata), ['name', 'namespace', 'uid', 'creationTimestamp', 'managedFields'])
   })
 
-  it('with the generated name', async () => {
+  it('contains the generated name', async () => {
     await see(rule('configmaps'))
     const { metadata } = (await did('POST', CONFIG_MAPS, { metadata: { generateName: 'g-' } })) as { metadata: Json }
     assert.equal(seen()[0]?.name, metadata['name'])
     assert.deepEqual(seen()[0]?.options, { kind: 'CreateOptions', ...META })
   })
 
-  it('for every update with the old object, also without a change', async () => {
+  it('is sent for every update with the old object, also without a change', async () => {
     await did('POST', CONFIG_MAPS, configMap('b'))
     await see(rule('configmaps', ALL))
     const path = `${CONFIG_MAPS}/b`
@@ -113,7 +113,7 @@ describe('a webhook gets a review', () => {
     )
   })
 
-  it('for deletions; for collections without a name', async () => {
+  it('is sent for deletions, and for deletions of collections without a name', async () => {
     for (const name of ['c', 'd1', 'd2'])
       await did('POST', CONFIG_MAPS, configMap(name, { metadata: { name, labels: { l: name[0] } } }))
     await see(rule('configmaps', ALL))
@@ -135,14 +135,14 @@ describe('a webhook gets a review', () => {
     ])
   })
 
-  it('never for reads', async () => {
+  it('is never sent for reads', async () => {
     await see(rule('*/*', { ...ALL, apiGroups: ['*'], apiVersions: ['*'] }))
     await did('GET', CONFIG_MAPS)
     await did('GET', '/api/v1/namespaces/default')
     assert.deepEqual(seen(), [])
   })
 
-  it('for cluster-scoped objects without a namespace; for a Namespace with its own name', async () => {
+  it('has no namespace for cluster-scoped objects, except the name of a Namespace', async () => {
     await see(rule(['namespaces', 'nodes'], ALL))
     await did('POST', '/api/v1/nodes', { metadata: { name: 'n' } })
     const { metadata } = (await did('POST', '/api/v1/namespaces', { metadata: { name: 'space' } })) as {
@@ -160,7 +160,7 @@ describe('a webhook gets a review', () => {
     assert.deepEqual(seen()[2]?.options, { kind: 'DeleteOptions', ...META, preconditions: { uid: metadata['uid'] } })
   })
 
-  it('for subresources with the kind of their body', async () => {
+  it('contains the kind of the body for subresources', async () => {
     const spec = {
       selector: { matchLabels: { a: 'b' } },
       template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
@@ -216,7 +216,7 @@ describe('a webhook gets a review', () => {
     assert.equal(token?.status['token'], '')
   })
 
-  it('for connect requests with their options', async () => {
+  it('contains the options of connect requests', async () => {
     await did('POST', '/api/v1/namespaces/default/pods', {
       metadata: { name: 'q' },
       spec: { automountServiceAccountToken: false, containers: [{ name: 'c', image: 'i' }] },
@@ -247,7 +247,7 @@ describe('a webhook gets a review', () => {
     )
   })
 
-  it('as the impersonated user, with the keys of extra in lower case', async () => {
+  it('contains the impersonated user, with keys of extra in lower case', async () => {
     await see(rule('configmaps'))
     await did('POST', CONFIG_MAPS, configMap('imp'), {
       'impersonate-user': 'jane',
@@ -263,7 +263,7 @@ describe('a webhook gets a review', () => {
     })
   })
 
-  it('with the object in the version of its rule, unless matchPolicy is Exact', async () => {
+  it('contains the object in the version of the rule, unless matchPolicy is Exact', async () => {
     const spec = {
       maxReplicas: 3,
       scaleTargetRef: { kind: 'Deployment', name: 'web', apiVersion: 'apps/v1' },
@@ -298,7 +298,7 @@ describe('a webhook gets a review', () => {
     assert.deepEqual(seen(), [])
   })
 
-  it('for every resource except webhook configurations and policies', async () => {
+  it('is sent for every resource except webhook configurations and policies', async () => {
     await see(rule('*/*', { ...ALL, apiGroups: ['*'], apiVersions: ['*'] }))
     await did('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
       spec: { resourceAttributes: { verb: 'get', resource: 'pods' } },
@@ -319,13 +319,13 @@ describe('a webhook gets a review', () => {
     )
   })
 
-  it('in v1beta1 if it supports no other version', async () => {
+  it('is in v1beta1 if the webhook supports no other version', async () => {
     await see(rule('configmaps'), { admissionReviewVersions: ['v9', 'v1beta1'] })
     await did('POST', CONFIG_MAPS, configMap('beta'))
     assert.equal(hooked.server.asked[0]?.review['apiVersion'], 'admission.k8s.io/v1beta1')
   })
 
-  it('only if its selectors match', async () => {
+  it('is sent only if the selectors match', async () => {
     for (const [name, labels] of [
       ['in', { env: 'prod' }],
       ['out', {}],

@@ -43,7 +43,7 @@ function objectsWith(port: number): ObjectReader {
   }
 }
 
-describe('a webhook', () => {
+describe('call of a webhook', () => {
   let server: WebhookServer
   let caller: ReturnType<typeof createWebhookCaller>
   before(async () => {
@@ -74,7 +74,7 @@ describe('a webhook', () => {
   }
   const saying = async (path: string): Promise<string> => (await failing(at(path))).message
 
-  it('gets JSON by POST with its timeout', async () => {
+  it('sends JSON by POST with the timeout', async () => {
     await call(at('/ok'))
     const { method, url, headers, text } = server.asked.at(-1)!
     assert.deepEqual([method, url, text], ['POST', '/ok?timeout=2s', '{"a":1}'])
@@ -84,13 +84,13 @@ describe('a webhook', () => {
     assert.equal(headers['content-length'], '7')
   })
 
-  it('is called again over the same connection', async () => {
+  it('reuses the connection of the previous call', async () => {
     const before = server.connections
     for (let turn = 0; turn < 5; turn++) await call(at('/ok'))
     assert.ok(server.connections - before <= 1)
   })
 
-  it('returns its review', async () => {
+  it('returns the review', async () => {
     assert.deepEqual(await call(at('/ok')), {
       gvk: review,
       claimed: review,
@@ -99,7 +99,7 @@ describe('a webhook', () => {
     })
   })
 
-  it('is reached through the endpoints of its Service, with the Service name in TLS', async () => {
+  it('uses the endpoints of the Service, with the Service name in TLS', async () => {
     const service = { namespace: 'default', name: 'hook', path: '/ok', port: 443 }
     await call({ service })
     assert.equal(server.asked.at(-1)?.headers.host, 'hook.default.svc')
@@ -111,7 +111,7 @@ describe('a webhook', () => {
     assert.equal(await missing('empty', 443), `${url('empty')}no endpoints available for service "empty"`)
   })
 
-  it('that returns garbage appears in the error', async () => {
+  it('fails with the text of a response that is no review', async () => {
     const answers: readonly (readonly [body: string, text: string])[] = [
       [
         '{not json',
@@ -133,7 +133,7 @@ describe('a webhook', () => {
     }
   })
 
-  it('that fails is reported with its status code or Status', async () => {
+  it('fails with the status code or Status of the response', async () => {
     const answers: readonly (readonly [code: number, type: string, body: string, text: string])[] = [
       [
         500,
@@ -158,14 +158,14 @@ describe('a webhook', () => {
     }
   })
 
-  it('that redirects is not followed', async () => {
+  it('does not follow redirects', async () => {
     const canary = server.asked.length
     server.on('/away', (_, response) => void response.writeHead(307, { location: server.url('/ok') }).end())
     assert.match(await saying('/away'), /^the server responded with the status code 307/)
     assert.equal(server.asked.length, canary + 1)
   })
 
-  it('that hangs is aborted, and its connection closed', async () => {
+  it('ends at the timeout and closes the connection', async () => {
     server.on('/hangs', () => undefined)
     const failed = await failing(at('/hangs'), { timeoutMs: 50 })
     assert.equal(failed.message, `Post "${server.url('/hangs')}?timeout=1s": context deadline exceeded`)
@@ -175,14 +175,14 @@ describe('a webhook', () => {
     await idle(server)
   })
 
-  it('is aborted when its request is aborted', async () => {
+  it('ends when the request is aborted', async () => {
     const leaving = new AbortController()
     server.on('/waits', () => void setImmediate(() => leaving.abort()))
     assert.match((await failing(at('/waits'), { signal: leaving.signal })).message, /: context canceled$/)
     await idle(server)
   })
 
-  it('that closes the connection is reported with the stage that it reached', async () => {
+  it('reports the stage at which the connection was closed', async () => {
     server.on('/closes', (_, response) => void response.socket?.end())
     assert.equal(await saying('/closes'), `Post "${server.url('/closes')}?timeout=2s": EOF`)
     server.on('/breaks', (_, response) => {
@@ -195,7 +195,7 @@ describe('a webhook', () => {
     )
   })
 
-  it('that never ends its response is cut off', async () => {
+  it('ends if the response never ends', async () => {
     server.on('/endless', (_, response) => {
       const source = Readable.from(endless())
       source.on('error', () => undefined)
@@ -207,7 +207,7 @@ describe('a webhook', () => {
     await idle(server)
   })
 
-  it('with an invalid CA bundle is not called', async () => {
+  it('fails before it connects if the CA bundle is invalid', async () => {
     const failed = await failing({ ...at('/ok'), caBundle: 'bm9uZQ==' })
     assert.deepEqual(
       [failed.phase, failed.status, failed.message],
@@ -215,7 +215,7 @@ describe('a webhook', () => {
     )
   })
 
-  it('with another certificate is refused', async () => {
+  it('fails for a certificate of another CA', async () => {
     const post = (url: string): string => `Post "${url}?timeout=2s": tls: failed to verify certificate: x509: `
     const { caBundle: _, ...rest } = at('/ok')
     const stranger = await failing({ ...rest, caBundle: '' })
@@ -231,7 +231,7 @@ describe('a webhook', () => {
     }
   })
 
-  it('without TLS, or without a listener, has its own error', async () => {
+  it('has distinct errors for a server without TLS and for a port without a listener', async () => {
     const plain = await listen((socket) => void socket.resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'))
     const url = `https://127.0.0.1:${plain.port}/x`
     assert.equal(

@@ -6,7 +6,7 @@ import { CONFIG_MAPS, configMap, type HookedPlane, startHookedPlane } from './ho
 
 type Json = Record<string, unknown>
 
-describe('match conditions', () => {
+describe('match conditions of webhooks', () => {
   let hooked: HookedPlane
   let count = 0
   before(async () => {
@@ -46,7 +46,7 @@ describe('match conditions', () => {
     assert.equal(await isAsked('oldObject == null && namespaceObject == null && !request.dryRun'), true)
   })
 
-  it('may use the authorizer', async () => {
+  it('may use the CEL variable authorizer', async () => {
     assert.equal(await isAsked("authorizer.group('').resource('pods').check('create').allowed()"), true)
     assert.equal(await isAsked("authorizer.requestResource.check('create').allowed()"), true)
     assert.equal(
@@ -55,7 +55,7 @@ describe('match conditions', () => {
     )
   })
 
-  it('that fail refuse or skip the request by failurePolicy, unless one is false', async () => {
+  it('reject or skip the request by failurePolicy if one fails to evaluate, unless another is false', async () => {
     const failing = "object.data.zz == 'x'"
     const [refusal, asked] = await trying([failing, 'true'])
     const why = `expression '${failing}' resulted in error: no such key: zz`
@@ -70,7 +70,7 @@ describe('match conditions', () => {
     assert.deepEqual([passed['kind'], isPassed], ['ConfigMap', false])
   })
 
-  it('are compiled when they are written', async () => {
+  it('are compiled when the configuration is written', async () => {
     const refused = async (...expressions: readonly string[]): Promise<string> =>
       String((await configure(expressions)).json()['message'])
     const prefix =

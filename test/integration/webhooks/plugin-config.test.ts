@@ -26,7 +26,7 @@ const pod = (name: string, more: Json = {}): Json => ({
   spec: { containers: [{ name: 'c', image: 'app:1' }], ...more },
 })
 
-describe('kube-apiserver with plugins that are off by default', () => {
+describe('kube-apiserver with admission plugins that are off by default', () => {
   let backend: WebhookServer
   let plane: ControlPlane
   before(async () => {
@@ -118,7 +118,7 @@ describe('kube-apiserver with plugins that are off by default', () => {
     )
   })
 
-  it('sends images to the backend, with the credentials of its kubeconfig', async () => {
+  it('sends images to the image policy webhook, with the credentials of its kubeconfig', async () => {
     const refused = await plane.request('POST', PODS, pod('r', { containers: [{ name: 'c', image: 'bad:1' }] }))
     assert.deepEqual(
       [refused.status, refused.json()['message']],
@@ -135,13 +135,13 @@ describe('kube-apiserver with plugins that are off by default', () => {
     })
   })
 
-  it('calls the backend again after a server error', async () => {
+  it('calls the image policy webhook again after a server error', async () => {
     const before = backend.asked.length
     const admitted = await plane.request('POST', PODS, pod('f', { containers: [{ name: 'c', image: 'flaky:1' }] }))
     assert.deepEqual([admitted.status, backend.asked.length - before], [201, 3])
   })
 
-  it('lets only a user who may set finalizers of an owner block its deletion', async () => {
+  it('allows blockOwnerDeletion only to users who may set finalizers of the owner', async () => {
     const role = { rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['create'] }] }
     const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/default'
     await plane.request('POST', `${rbac}/roles`, { metadata: { name: 'creator' }, ...role })
@@ -164,7 +164,7 @@ describe('kube-apiserver with plugins that are off by default', () => {
   })
 })
 
-describe('the kubeConfigFile of admission webhooks', () => {
+describe('kubeConfigFile of admission webhooks', () => {
   let hooked: HookedPlane
   before(async () => {
     const authority = createAuthority({ commonName: 'clients' }, { clock: realClock, random: secureRandom })
@@ -193,7 +193,7 @@ describe('the kubeConfigFile of admission webhooks', () => {
   })
   after(() => hooked[Symbol.asyncDispose]())
 
-  it('gives each of the two plugins its own credentials', async () => {
+  it('contains separate credentials for each of the two plugins', async () => {
     hooked.respond('/m', () => ({ allowed: true }))
     hooked.respond('/v', () => ({ allowed: true }))
     await hooked.configure('mutating', 'm', [{ name: 'm.ex.io' }])

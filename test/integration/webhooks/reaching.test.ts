@@ -26,13 +26,13 @@ describe('a webhook behind a Service', () => {
   const created = async (name: string): Promise<Json> =>
     (await hooked.request('POST', CONFIG_MAPS, configMap(name))).json()
 
-  it('fails without endpoints', async () => {
+  it('cannot be called without endpoints', async () => {
     const { message } = await created('early')
     const post = 'Post "https://hook.default.svc:443/in?timeout=5s": no endpoints available for service "hook"'
     assert.equal(message, `Internal error occurred: failed calling webhook "in.ex.io": failed to call webhook: ${post}`)
   })
 
-  it('is reached through Endpoints and EndpointSlices', async () => {
+  it('is called through Endpoints and EndpointSlices', async () => {
     const endpoints = {
       metadata: { name: 'hook' },
       subsets: [{ addresses: [{ ip: ADDRESS }], ports: [{ port: hooked.server.port }] }],
@@ -75,7 +75,7 @@ function definition(plural = 'widgets', kind = 'Widget'): Json {
   }
 }
 
-describe('a webhook about custom resources', () => {
+describe('a webhook for custom resources', () => {
   let hooked: HookedPlane
   before(async () => {
     hooked = await startHookedPlane()
@@ -95,7 +95,7 @@ describe('a webhook about custom resources', () => {
       spec,
     })
 
-  it('refuses their creation, change and deletion', async () => {
+  it('can reject their creation, change and deletion', async () => {
     assert.equal((await create('kept')).status, 201)
     hooked.respond('/x', () => ({ allowed: false, status: { message: 'no' } }))
     await hooked.configure('validating', 'w', [{ name: 'x.ex.io', rules: [widgets()] }])
@@ -109,13 +109,13 @@ describe('a webhook about custom resources', () => {
     for (const answer of answers) assert.deepEqual([answer.status, answer.json()['message']], [400, message])
   })
 
-  it('changes them; unknown fields are pruned, and defaults apply afterwards', async () => {
+  it('can change them; unknown fields are pruned, and defaults apply afterwards', async () => {
     hooked.respond('/x', () => patch({ op: 'replace', path: '/spec', value: { a: '2', zork: true } }))
     await hooked.configure('mutating', 'w', [{ name: 'x.ex.io', rules: [widgets()] }])
     assert.deepEqual((await create('changed')).json()['spec'], { a: '2', d: 'here' })
   })
 
-  it('sees them in the version of its rule', async () => {
+  it('gets them in the version of its rule', async () => {
     hooked.respond('/x', () => patch({ op: 'replace', path: '/spec/a', value: 'seen' }))
     await hooked.configure('mutating', 'w', [{ name: 'x.ex.io', rules: [widgets()] }])
     const { apiVersion, spec } = (await create('other', 'v2', { a: '1' })).json()
@@ -131,7 +131,7 @@ describe('a webhook about custom resources', () => {
     assert.equal(object?.['apiVersion'], 'ex.io/v1')
   })
 
-  it('refuses CustomResourceDefinitions', async () => {
+  it('can reject CustomResourceDefinitions', async () => {
     hooked.respond('/x', () => ({ allowed: false }))
     const rules = [rule('customresourcedefinitions', { apiGroups: ['apiextensions.k8s.io'] })]
     await hooked.configure('validating', 'w', [{ name: 'x.ex.io', rules }])

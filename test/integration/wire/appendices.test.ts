@@ -118,7 +118,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
     'Name, Type, NominalConcurrencyShares, Queues, HandSize, QueueLengthLimit, Age',
 }
 
-describe('table columns', () => {
+describe('kubectl table columns', () => {
   for (const [kind, expected] of Object.entries(COLUMNS)) {
     it(`of ${kind} are upstream's`, async () => {
       const got = await wire.request('GET', await placeOf(kind), { headers: { accept: TABLE } })
@@ -131,7 +131,7 @@ describe('table columns', () => {
     })
   }
 
-  it('of every kind that can be listed are in this table', async () => {
+  it('of every listable kind are in this table', async () => {
     const all = await places()
     const listed = [...all.keys()].filter(
       (kind) =>
@@ -172,7 +172,7 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
   'resource.k8s.io/v1/resourceslices': 'field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: x',
 }
 
-describe('field selectors', () => {
+describe('supported field selectors', () => {
   const select = async (kind: string, field: string): Promise<Got> =>
     wire.request('GET', `${await placeOf(kind)}?fieldSelector=${encodeURIComponent(`${field}=x`)}`)
 
@@ -283,9 +283,9 @@ const PUT_NEEDS_VERSION = `admissionregistration.k8s.io/v1/validatingwebhookconf
   coordination.k8s.io/v1/leases node.k8s.io/v1/runtimeclasses policy/v1/poddisruptionbudgets storage.k8s.io/v1/csidrivers
   storage.k8s.io/v1/csinodes storage.k8s.io/v1/csistoragecapacities storage.k8s.io/v1/volumeattachments`.split(/\s+/)
 
-describe('verbs and status codes', () => {
+describe('verbs and status codes of a kind', () => {
   for (const [kind, rest] of Object.entries(OBJECTS)) {
-    it(`of ${kind} are upstream's`, async () => {
+    it(`are upstream's for ${kind}`, async () => {
       const place = await placeOf(kind)
       const name = kind.endsWith('csidrivers') ? `${ns}.example.com` : `${ns}-c`
       const path = `${place}/${name}`
@@ -320,7 +320,7 @@ describe('verbs and status codes', () => {
     })
   }
 
-  it('exist for kinds that can only be created or only be read', async () => {
+  it('are in this table for kinds that can only be created or only be read', async () => {
     const base = '/apis/authorization.k8s.io/v1'
     for (const path of [
       `/api/v1/namespaces/${ns}/bindings`,
@@ -340,14 +340,14 @@ describe('verbs and status codes', () => {
   })
 })
 
-describe('fields with a disabled gate', () => {
+describe('fields whose feature gate is off', () => {
   const make = async (kind: string, object: object): Promise<Json> =>
     wire.must('POST', `${await placeOf(kind)}?dryRun=All&fieldValidation=Strict`, {
       metadata: { name: 'd' },
       ...object,
     })
 
-  it('of StatefulSets, Leases and claims are dropped', async () => {
+  it('are dropped from StatefulSets, Leases and claims', async () => {
     const { spec } = await make('apps/v1/statefulsets', {
       spec: {
         selector: { matchLabels: { a: 'b' } },
@@ -366,7 +366,7 @@ describe('fields with a disabled gate', () => {
     assert.ok(!('dataSourceRef' in claim.spec))
   })
 
-  it('of Pods are dropped or refused', async () => {
+  it('are dropped from Pods, or rejected', async () => {
     const { spec } = await make('v1/pods', {
       spec: {
         containers: [{ name: 'c', image: 'i', lifecycle: { stopSignal: 'SIGUSR1' } }],
@@ -396,7 +396,7 @@ describe('fields with a disabled gate', () => {
     )
   })
 
-  it('of autoscalers, drivers and slices are dropped', async () => {
+  it('are dropped from autoscalers, drivers and slices', async () => {
     const scaler = {
       minReplicas: 0,
       maxReplicas: 3,
@@ -442,7 +442,7 @@ describe('fields with a disabled gate', () => {
   })
 })
 
-describe('versions served by default', () => {
+describe('API versions served by default', () => {
   it('are the stable ones', async () => {
     const { groups } = await wire.must('GET', '/apis')
     const served = groups.flatMap(({ versions }: Json) => versions.map((one: Json) => one.groupVersion))
@@ -459,7 +459,7 @@ describe('versions served by default', () => {
     assert.equal(preferred.version, 'v2')
   })
 
-  it('leave the others unknown', async () => {
+  it('do not include alpha and beta versions', async () => {
     for (const path of [
       '/apis/certificates.k8s.io/v1beta1/clustertrustbundles',
       '/apis/certificates.k8s.io/v1beta1/podcertificaterequests',

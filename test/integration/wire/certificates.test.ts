@@ -56,7 +56,7 @@ function below(authority: Authority, commonName: string): Authority {
   )
 }
 
-describe('client certificates', ofOurs, () => {
+describe('client certificates over TLS', ofOurs, () => {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     it(`of an intermediate CA authenticate in a session resumed by ${version}`, async () => {
       const middle = below(wire.clients, 'middle')

@@ -48,8 +48,8 @@ const goMetadata = (name: string): Buffer =>
   )
 const entry = (key: string, value: string): Buffer => message(field(1, key), field(2, value))
 
-describe('protobuf', () => {
-  it('zero is absent for a value field and present for a pointer field', async () => {
+describe('protobuf bodies', () => {
+  it('omit zero in value fields, and contain it in pointer fields', async () => {
     const podSpec = message(
       field(2, message(field(1, 'c'), field(2, 'i'), field(5, ''), field(14, ''), field(17, false))),
       field(3, ''),
@@ -90,7 +90,7 @@ describe('protobuf', () => {
     assert.deepEqual(answered.get(1), [0])
   })
 
-  it('fields that JSON inlines are nested messages', async () => {
+  it('contain nested messages for fields that JSON inlines', async () => {
     const reference = (name: string, key: string): Buffer => message(field(1, message(field(1, name))), field(2, key))
     const probe = message(
       field(1, message(field(2, message(field(1, '/ok'), field(2, message(field(1, 0), field(2, 80))))))),
@@ -119,7 +119,7 @@ describe('protobuf', () => {
     assert.deepEqual(spec.containers[0].livenessProbe.httpGet, { path: '/ok', port: 80, scheme: 'HTTP' })
   })
 
-  it('some field names differ from JSON: Webhooks, nested Rule, aPIGroup', async () => {
+  it('have some field names other than in JSON: Webhooks, nested Rule, aPIGroup', async () => {
     const rule = message(field(1, ''), field(2, 'v1'), field(3, 'pods'))
     const webhook = message(
       field(1, 'w.example.com'),
@@ -160,8 +160,8 @@ describe('protobuf', () => {
   })
 })
 
-describe('JSON', () => {
-  it('fields without omitempty are written when empty', async () => {
+describe('JSON bodies', () => {
+  it('contain empty fields without omitempty', async () => {
     const role = await post(`/apis/rbac.authorization.k8s.io/v1/namespaces/${ns}/roles`, { metadata: { name: 'r' } })
     assert.match(role.text, /"rules":null\}\n$/)
     const event = await post(`/api/v1/namespaces/${ns}/events`, {
@@ -191,14 +191,14 @@ describe('JSON', () => {
     assert.match(service.text, /"status":\{"loadBalancer":\{\}\}\}\n$/)
   })
 
-  it('an empty creationTimestamp is left out', async () => {
+  it('omit an empty creationTimestamp', async () => {
     const template = { metadata: { labels: { a: 'b' } }, spec: POD_SPEC }
     const spec = { selector: { matchLabels: { a: 'b' } }, template }
     const made = await post(`/apis/apps/v1/namespaces/${ns}/deployments`, { metadata: { name: 'stamps' }, spec })
     assert.match(made.text, /"template":\{"metadata":\{"labels":\{"a":"b"\}\},"spec":/)
   })
 
-  it('objects have a kind, list items do not; an empty list is []', async () => {
+  it('contain a kind for objects but not for list items, and [] for an empty list', async () => {
     assert.match(
       (await get(maps)).text,
       /^\{"kind":"ConfigMapList","apiVersion":"v1","metadata":\{"resourceVersion":"\d+"\},"items":\[\{"metadata":\{"name":"/,
@@ -212,7 +212,7 @@ describe('JSON', () => {
     assert.match((await get(`${maps}?labelSelector=no%3Done`)).text, /"items":\[\]\}\n$/)
   })
 
-  it('a body of a built-in kind needs no kind and apiVersion on POST, PUT and DELETE', async () => {
+  it('of built-in kinds need no kind and apiVersion on POST, PUT and DELETE', async () => {
     await wire.must('POST', maps, { metadata: { name: 'bare' } })
     await wire.must('PUT', `${maps}/bare`, { metadata: { name: 'bare' }, data: { a: 'b' } })
     await wire.must('DELETE', `${maps}/bare`, { propagationPolicy: 'Background' })
@@ -227,7 +227,7 @@ describe('JSON', () => {
     }
   })
 
-  it('another kind and an old version are refused', async () => {
+  it('are rejected with another kind or a removed version', async () => {
     await refused(post(maps, { kind: 'Secret', apiVersion: 'v1', metadata: { name: 'x' } }), 400, {
       reason: 'BadRequest',
       message:
@@ -247,7 +247,7 @@ describe('JSON', () => {
     )
   })
 
-  it('integers are validated by their text', async () => {
+  it('contain integers that are validated by their text', async () => {
     const path = `/apis/apps/v1/namespaces/${ns}/deployments?dryRun=All`
     const body = (spec: string): string =>
       `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"n"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}},${spec}}}`
@@ -286,7 +286,7 @@ describe('JSON', () => {
     assert.deepEqual(nulls.json().data, { a: '' })
   })
 
-  it('field names ignore case, strings keep surrogates, NUL and escapes', async () => {
+  it('may have field names in any case, and keep surrogates, NUL and escapes in strings', async () => {
     const path = `${maps}?dryRun=All`
     const cased = await post(path, '{"metadata":{"Name":"x","name":"cased"},"Data":{"a":"b"}}')
     assert.equal(cased.json().metadata.name, 'cased')
@@ -303,7 +303,7 @@ describe('JSON', () => {
     assert.equal((await post(path, invalid)).json().data.a, '\uFFFD')
   })
 
-  it('too deep nesting, trailing text, byte order marks and leading zeros are refused', async () => {
+  it('are rejected for too deep nesting, trailing text, byte order marks and leading zeros', async () => {
     const path = `${maps}?dryRun=All`
     const deep = `{"metadata":{"name":"deep"},"x":${'['.repeat(10_001)}${']'.repeat(10_001)}}`
     await refused(post(path, deep), 400, { reason: 'BadRequest', message: /exceeded max depth/ })
@@ -316,7 +316,7 @@ describe('JSON', () => {
     }
   })
 
-  it('only the first YAML document is read; yes is a boolean', async () => {
+  it('may be YAML, of which only the first document is read and yes is a boolean', async () => {
     const yaml = { 'content-type': 'application/yaml' }
     const path = `${maps}?dryRun=All`
     const first = await post(path, 'metadata: {name: one}\n---\nmetadata: {name: two}\n', yaml)
@@ -328,7 +328,7 @@ describe('JSON', () => {
     })
   })
 
-  it('fields with a disabled gate are accepted, even under Strict, and dropped', async () => {
+  it('may contain fields whose feature gate is off, even under Strict, which are dropped', async () => {
     const made = await post(`/apis/coordination.k8s.io/v1/namespaces/${ns}/leases?fieldValidation=Strict`, {
       metadata: { name: 'gated' },
       spec: { holderIdentity: 'h', strategy: 'OldestEmulationVersion', preferredHolder: 'p' },
@@ -337,7 +337,7 @@ describe('JSON', () => {
     assert.deepEqual(made.json().spec, { holderIdentity: 'h' })
   })
 
-  it('browsers and curl get indented JSON', async () => {
+  it('are indented for browsers and curl', async () => {
     for (const [query, agent] of [
       ['?pretty=true', 'x'],
       ['?pretty=1', 'x'],
@@ -362,8 +362,8 @@ describe('JSON', () => {
 
 const REPRESENTATIONS = 'application/json, application/yaml, application/vnd.kubernetes.protobuf'
 
-describe('negotiation', () => {
-  it('the first acceptable entry wins', async () => {
+describe('content negotiation', () => {
+  it('uses the first acceptable media type', async () => {
     for (const [accept, contentType] of [
       ['', 'application/json'],
       ['*/*', 'application/json'],
@@ -382,7 +382,7 @@ describe('negotiation', () => {
     )
   })
 
-  it('no acceptable format gets 406 in indented JSON', async () => {
+  it('responds with 406 in indented JSON if no media type is acceptable', async () => {
     for (const accept of ['text/html', 'application/cbor', 'image/png']) {
       const got = await get(`${maps}/a`, accept)
       assert.equal(got.status, 406, accept)
@@ -421,7 +421,7 @@ describe('negotiation', () => {
     assert.equal(table.status, 406, table.text)
   })
 
-  it('an unknown Content-Type gets 415', async () => {
+  it('responds with 415 to an unknown Content-Type', async () => {
     const map = '{"metadata":{"name":"typed"}}'
     const path = `${maps}?dryRun=All`
     for (const type of ['application/json; charset=utf-8', 'application/json;charset=UTF-8']) {
@@ -442,7 +442,7 @@ describe('negotiation', () => {
     })
   })
 
-  it('errors have the accepted format, including those of filters', async () => {
+  it('encodes errors in the accepted media type, including those of filters', async () => {
     const missing = await get(`${maps}/none`, 'application/yaml')
     assert.equal(missing.status, 404)
     assert.match(missing.text, /^apiVersion: v1\ncode: 404\n/)
@@ -459,7 +459,7 @@ describe('negotiation', () => {
     assert.match(yaml.text, /^apiVersion: v1\ncode: 403\n/)
   })
 
-  it('an error is indented for browsers, and for clients that accept only another format', async () => {
+  it('indents an error for browsers, and for clients that accept only another media type', async () => {
     const curl = await wire.request('GET', `${maps}/none`, { headers: { 'user-agent': 'curl/8' } })
     assert.match(curl.text, /^\{\n {2}"kind": "Status"/)
     assert.match((await get(`${maps}/none?pretty=true`)).text, /^\{\n {2}"kind": "Status"/)
@@ -468,7 +468,7 @@ describe('negotiation', () => {
     assert.match((await get(`${maps}/none`, `${TABLE},application/yaml`)).text, /^apiVersion: v1\n/)
   })
 
-  it('unknown groups and paths get 404 in plain text, unknown versions and resources a Status without details', async () => {
+  it('sends 404 in plain text for unknown groups and paths, and as a Status for unknown versions and resources', async () => {
     for (const unknown of ['/apis/nope.io/v1/things', '/foo', '/apis/nope.io', '/apis/nope.io/v1']) {
       const got = await get(unknown)
       assert.deepEqual(

@@ -33,8 +33,8 @@ async function makePod(name: string, more: object = {}): Promise<Json> {
 }
 const DELETED = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
 
-describe('deleting an object', () => {
-  it('answers with a Status that has no code, or with the object', async () => {
+describe('deletion of an object', () => {
+  it('responds with a Status without a code, or with the object', async () => {
     const { metadata } = await make('gone')
     const got = await remove(`${maps}/gone`)
     assert.equal(got.status, 200)
@@ -54,7 +54,7 @@ describe('deleting an object', () => {
     assert.equal((await remove(`/api/v1/namespaces/${ns}/podtemplates/t`)).json().kind, 'PodTemplate')
   })
 
-  it('preconditions of namespaces and definitions have the error texts of their stores', async () => {
+  it('has separate error texts for preconditions of namespaces and definitions', async () => {
     const { metadata } = await wire.must('GET', `/api/v1/namespaces/${ns}`)
     await refused(remove(`/api/v1/namespaces/${ns}`, { preconditions: { uid: 'other' } }), 409, {
       message: `Operation cannot be fulfilled on namespaces "${ns}": Precondition failed: UID in precondition: other, UID in object meta: ${metadata.uid}`,
@@ -62,21 +62,21 @@ describe('deleting an object', () => {
     })
   })
 
-  it('a collection is selected before warnings', async () => {
+  it('of a collection checks its selector before it sends warnings', async () => {
     const jobs = `/apis/batch/v1/namespaces/${ns}/jobs`
     const got = await remove(`${jobs}?fieldSelector=spec.none%3Dx`)
     assert.deepEqual([got.status, got.all('warning')], [400, []])
     assert.equal((await remove(`${jobs}?dryRun=All`)).all('warning').length, 1)
   })
 
-  it('returns 202 only for orphanDependents=false while the object remains', async () => {
+  it('responds with 202 only for orphanDependents=false while the object remains', async () => {
     await make('stays', { finalizers: ['x.io/f'] })
     const got = await remove(`${maps}/stays`, { orphanDependents: false })
     assert.deepEqual([got.status, got.json().kind], [202, 'ConfigMap'])
     await merge(`${maps}/stays`, { metadata: { finalizers: null } })
   })
 
-  it('finalizers delay it until the last one is removed', async () => {
+  it('is delayed until the last finalizer is removed', async () => {
     await make('held', { finalizers: ['x.io/f'] })
     const marked = (await remove(`${maps}/held`)).json()
     assert.equal(marked.metadata.deletionGracePeriodSeconds, 0)
@@ -94,7 +94,7 @@ describe('deleting an object', () => {
     assert.equal((await wire.request('GET', `${maps}/held`)).status, 404)
   })
 
-  it('propagation policies add finalizers', async () => {
+  it('adds finalizers for propagation policies', async () => {
     for (const [policy, finalizer] of [
       ['Foreground', 'foregroundDeletion'],
       ['Orphan', 'orphan'],
@@ -108,7 +108,7 @@ describe('deleting an object', () => {
     }
   })
 
-  it('a bound pod gets its grace period', async () => {
+  it('gives a bound pod its grace period', async () => {
     const made = await makePod('bound')
     const first = (await remove(`${pods}/bound`)).json()
     assert.equal(first.metadata.deletionGracePeriodSeconds, 30)
@@ -126,7 +126,7 @@ describe('deleting an object', () => {
     assert.equal((await wire.request('GET', `${pods}/bound`)).status, 404)
   })
 
-  it('an unbound or terminated pod is deleted at once', async () => {
+  it('removes an unbound or terminated pod at once', async () => {
     await makePod('free', { nodeName: undefined })
     assert.equal((await remove(`${pods}/free`)).json().kind, 'Pod')
     assert.equal((await wire.request('GET', `${pods}/free`)).status, 404)
@@ -139,7 +139,7 @@ describe('deleting an object', () => {
     }
   })
 
-  it('a pod that ended while terminating is deleted by its kubelet or with grace period 0', async () => {
+  it('removes a pod that ended while terminating by its kubelet or with grace period 0', async () => {
     await makePod('ended')
     await remove(`${pods}/ended`)
     await merge(`${pods}/ended/status`, { status: { phase: 'Failed' } })
@@ -150,7 +150,7 @@ describe('deleting an object', () => {
     assert.equal((await wire.request('GET', `${pods}/ended`)).status, 404)
   })
 
-  it('a pod that is deleted at once gets its deletion timestamp first', async () => {
+  it('sets deletionTimestamp of a pod that is removed at once', async () => {
     const { metadata } = await makePod('seen', { nodeName: undefined })
     const query = `fieldSelector=metadata.name%3Dseen&watch=true&resourceVersion=${metadata.resourceVersion}`
     const watched = wire.watch(`${pods}?${query}`, 2)
@@ -166,7 +166,7 @@ describe('deleting an object', () => {
     )
   })
 
-  it('a shorter grace period counts from the start of the deletion', async () => {
+  it('counts a shorter grace period from the first DELETE', async () => {
     await makePod('hurry')
     const { metadata } = (await remove(`${pods}/hurry`)).json()
     const began = Date.parse(metadata.deletionTimestamp) - 30_000
@@ -175,7 +175,7 @@ describe('deleting an object', () => {
     await remove(`${pods}/hurry`, { gracePeriodSeconds: 0 })
   })
 
-  it('a Service is deleted with its Endpoints', async () => {
+  it('of a Service deletes its Endpoints', async () => {
     const core = `/api/v1/namespaces/${ns}`
     await wire.must('POST', `${core}/services`, { metadata: { name: 'svc' }, spec: { ports: [{ port: 80 }] } })
     await wire.must('POST', `${core}/endpoints`, { metadata: { name: 'svc' } })
@@ -185,7 +185,7 @@ describe('deleting an object', () => {
     assert.equal((await wire.request('GET', `${core}/endpoints/svc`)).status, 404)
   })
 
-  it('preconditions and options are validated', async () => {
+  it('validates preconditions and options', async () => {
     const { metadata } = await make('pre')
     await refused(remove(`${maps}/pre`, { preconditions: { uid: 'zz' } }), 409, {
       reason: 'Conflict',
@@ -203,8 +203,8 @@ describe('deleting an object', () => {
   })
 })
 
-describe('deleting collections and namespaces', () => {
-  it('a policy and orphanDependents exclude each other; options come from body or query', async () => {
+describe('deletion of collections and namespaces', () => {
+  it('allows either a policy or orphanDependents, from body or query', async () => {
     await make('options')
     await refused(remove(`${maps}/options`, { propagationPolicy: 'Orphan', orphanDependents: true }), 422, {
       reason: 'Invalid',
@@ -216,7 +216,7 @@ describe('deleting collections and namespaces', () => {
     await merge(`${maps}/options`, { metadata: { finalizers: null } })
   })
 
-  it('options that cannot be decoded get 400', async () => {
+  it('responds with 400 to options that cannot be decoded', async () => {
     await make('unread')
     await refused(remove(`${maps}/unread`, '{'), 400, {
       reason: 'BadRequest',
@@ -227,7 +227,7 @@ describe('deleting collections and namespaces', () => {
     })
   })
 
-  it('a selection is deleted, and the response contains its objects', async () => {
+  it('removes a selection, and its response contains the objects', async () => {
     for (const name of ['m1', 'm2', 'm3']) await make(name, { labels: { l: name === 'm3' ? 'keep' : 'drop' } })
     const gone = (await remove(`${maps}?labelSelector=l%3Ddrop`)).json()
     assert.equal(gone.kind, 'ConfigMapList')
@@ -247,7 +247,7 @@ describe('deleting collections and namespaces', () => {
     })
   })
 
-  it('the response is the list of deleted objects, in the requested format', async () => {
+  it('responds with the list of deleted objects, in the requested format', async () => {
     const kindOf = (got: Got): string => {
       if (got.headers['content-type'] === PROTOBUF) return `protobuf ${openEnvelope(got.bytes).kind}`
       if (got.headers['content-type'] === 'application/yaml') return `yaml ${/^kind: (\w+)$/m.exec(got.text)?.[1]}`
@@ -271,7 +271,7 @@ describe('deleting collections and namespaces', () => {
     }
   })
 
-  it('an unacceptable object format gets 406, after the deletion', async () => {
+  it('responds with 406 after the deletion if the media type is unacceptable', async () => {
     await make('many', { labels: { deleted: 'together' } })
     const headers = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' }
     const message = 'you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)'
@@ -279,7 +279,7 @@ describe('deleting collections and namespaces', () => {
     assert.equal((await wire.request('GET', `${maps}/many`)).status, 404)
   })
 
-  it('a namespace waits for its finalizer; some cannot be deleted', async () => {
+  it('delays a namespace until its finalizer is removed, and refuses some namespaces', async () => {
     const name = await wire.namespace()
     const path = `/api/v1/namespaces/${name}`
     const ending = (await remove(path)).json()

@@ -16,7 +16,7 @@ const V2 = 'g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 const AGGREGATED = `application/json;${V2}`
 const OPENAPI_V2 = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 
-describe('discovery', () => {
+describe('discovery of API groups', () => {
   it('is aggregated on request, with ETag and 304', async () => {
     for (const path of ['/api', '/apis']) {
       const got = await get(path, { accept: AGGREGATED })
@@ -34,7 +34,7 @@ describe('discovery', () => {
     }
   })
 
-  it('contains the response kind of a resource, without its own group and version', async () => {
+  it('contains the response kind of a resource, but group and version only if they differ', async () => {
     const { items } = (await get('/apis', { accept: AGGREGATED })).json()
     const group = (name: string): Json => items.find(({ metadata }: Json) => metadata.name === name)
     const [{ version, resources, freshness }] = group('apps').versions
@@ -49,7 +49,7 @@ describe('discovery', () => {
     )
   })
 
-  it('v2beta1 is not served; documents of one version ignore the parameters', async () => {
+  it('has no v2beta1, and documents of one version ignore the parameters', async () => {
     const beta = AGGREGATED.replace('v=v2', 'v=v2beta1')
     assert.equal((await get('/apis', { accept: beta })).status, 406)
     assert.equal((await get('/apis', { accept: `${beta},application/json` })).json().kind, 'APIGroupList')
@@ -98,7 +98,7 @@ describe('discovery', () => {
   })
 })
 
-describe('OpenAPI', () => {
+describe('OpenAPI of the API server', () => {
   it('serves v2 as protobuf and JSON, with ETag, 304 and gzip', async () => {
     const got = await get('/openapi/v2', { accept: OPENAPI_V2 })
     assert.equal(got.headers['content-type'], 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf')
@@ -115,7 +115,7 @@ describe('OpenAPI', () => {
     assert.equal(JSON.parse(gunzipSync(packed.bytes).toString()).swagger, '2.0')
   })
 
-  it('serves v3 with a right, a wrong and no hash', async () => {
+  it('serves v3 with a right hash, a wrong hash and none', async () => {
     const index = (await get('/openapi/v3')).json()
     const path = index.paths['apis/apps/v1'].serverRelativeURL as string
     assert.match(path, /^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{128}$/)
@@ -148,8 +148,8 @@ describe('OpenAPI', () => {
   })
 })
 
-describe('version and paths', () => {
-  it('the root path lists all paths', async () => {
+describe('root path and version', () => {
+  it('list all paths', async () => {
     const got = await get('/')
     assert.match(got.text, /^\{\n {2}"paths": \[\n {4}"\/\.well-known\/openid-configuration",\n {4}"\/api",\n/)
     const paths = got.json().paths as string[]
@@ -169,7 +169,7 @@ describe('version and paths', () => {
     assert.equal((await get('/index.html')).text, got.text)
   })
 
-  it('the version is indented and complete', async () => {
+  it('contain the complete version in indented JSON', async () => {
     const got = await get('/version')
     assert.match(got.text, /^\{\n {2}"major": "1",\n {2}"minor": "36",\n/)
     assert.deepEqual(Object.keys(got.json()), [

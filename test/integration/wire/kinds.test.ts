@@ -12,7 +12,7 @@ before(async () => {
 })
 after(() => wire.stop())
 
-describe('export', () => {
+describe('query parameter export', () => {
   it('is refused with 400 if it is true', async () => {
     const path = `/api/v1/namespaces/${ns}`
     await refused(wire.request('GET', `${path}?export=true`), 400, {
@@ -59,8 +59,8 @@ describe('an IPAddress', () => {
   })
 })
 
-describe('reviews', () => {
-  it('have field owners if they return the request object', async () => {
+describe('reviews such as SubjectAccessReview', () => {
+  it('have managedFields if they return the request object', async () => {
     const access = { verb: 'get', resource: 'pods' }
     const ask = async (kind: string, spec: object): Promise<Json> =>
       wire.must('POST', `/apis/authorization.k8s.io/v1/${kind}?fieldManager=me`, { spec })
@@ -80,12 +80,12 @@ describe('reviews', () => {
   })
 })
 
-describe('an empty list', () => {
+describe('empty list in a field', () => {
   const dry = (path: string, body: Json): Promise<Got> =>
     wire.request('POST', `${path}?dryRun=All&fieldManager=me`, { body })
   const container = { name: 'c', image: 'i' }
 
-  it('is refused where only an absent list is valid', async () => {
+  it('is rejected where only an absent list is valid', async () => {
     const slice = { driver: 'd.example.com', pool: { name: 'p', resourceSliceCount: 1 }, allNodes: true }
     const target = { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' }
     for (const [path, spec, why] of [
@@ -116,7 +116,7 @@ describe('an empty list', () => {
     assert.ok(!('f:devices' in taken.metadata.managedFields[0].fieldsV1['f:spec']))
   })
 
-  it('equals an absent list elsewhere, without a field owner', async () => {
+  it('counts as an absent list elsewhere, without an entry in managedFields', async () => {
     const spec = { containers: [{ ...container, resources: { claims: [] }, args: [] }], tolerations: [] }
     const created = (await dry(`/api/v1/namespaces/${ns}/pods`, { metadata: { name: 'x' }, spec })).json()
     assert.deepEqual(created.spec.containers[0].resources, {})

@@ -129,9 +129,9 @@ async function stateOf(ns: string): Promise<string[]> {
   )
 }
 
-describe('a write without an acceptable response format', () => {
+describe('write request without an acceptable response format', () => {
   for (const [name, write] of Object.entries(WRITES)) {
-    it(`is refused without effect: ${name}`, async () => {
+    it(`has no effect: ${name}`, async () => {
       const ns = await prepare()
       const before = await stateOf(ns)
       for (const agent of ['kubectl/v1.36.4', 'curl/8.0.0']) {
@@ -143,7 +143,7 @@ describe('a write without an acceptable response format', () => {
   }
 })
 
-describe('protobuf', () => {
+describe('protobuf response', () => {
   const isEnvelope = (got: Got, kind = 'Status'): void => {
     assert.ok(got.status >= 200 && got.status < 300, `${got.status} ${got.text}`)
     assert.equal(got.headers['content-type'], PROTOBUF)
@@ -151,7 +151,7 @@ describe('protobuf', () => {
   }
 
   for (const [name, write] of Object.entries(WRITES)) {
-    it(`is returned to clients that get indented JSON: ${name}`, async () => {
+    it(`is sent to clients that get indented JSON by default: ${name}`, async () => {
       for (const agent of ['curl/8.0.0', 'Mozilla/5.0 (X11; Linux x86_64)', 'Wget/1.21']) {
         const ns = await prepare()
         const one = write(ns)
@@ -160,7 +160,7 @@ describe('protobuf', () => {
     })
   }
 
-  it('is returned for reads and errors of such clients, regardless of pretty', async () => {
+  it('is sent for reads and errors to such clients, regardless of pretty', async () => {
     const ns = await prepare()
     const headers = { accept: PROTOBUF, 'user-agent': 'curl/8.0.0' }
     const maps = `${CORE}/${ns}/configmaps`

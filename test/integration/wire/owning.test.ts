@@ -24,8 +24,8 @@ const merge = (path: string, body: unknown): Promise<Json> =>
   wire.must('PATCH', `${path}?fieldManager=part`, body, { headers: PATCHES.merge })
 const TEMPLATE = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
 
-describe('fields written through status', () => {
-  it('of a Deployment include annotations, but no labels and no spec', async () => {
+describe('managedFields of a write to status', () => {
+  it('contain annotations of a Deployment, but no labels and no spec', async () => {
     const path = `/apis/apps/v1/namespaces/${ns}/deployments`
     await wire.must('POST', path, {
       metadata: { name: 'd' },
@@ -44,7 +44,7 @@ describe('fields written through status', () => {
     assert.deepEqual([object.metadata.labels, object.metadata.annotations], [undefined, { n: '1' }])
   })
 
-  it('of a pod exclude the deletion timestamp', async () => {
+  it('do not contain the deletionTimestamp of a pod', async () => {
     const path = `/api/v1/namespaces/${ns}/pods`
     await wire.must('POST', path, { metadata: { name: 'p' }, spec: TEMPLATE.spec })
     const sent = {
@@ -59,7 +59,7 @@ describe('fields written through status', () => {
     })
   })
 
-  it('of a FlowSchema are only status', async () => {
+  it('contain only the status of a FlowSchema', async () => {
     const path = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas'
     await wire.must('POST', path, {
       metadata: { name: ns },
@@ -80,8 +80,8 @@ describe('fields written through status', () => {
   })
 })
 
-describe('a struct that is atomic in other fields', () => {
-  it('is owned by member in a granular field: claimRef of a volume', async () => {
+describe('managedFields of claimRef in a PersistentVolume', () => {
+  it('list its members, although the same struct is atomic in other fields', async () => {
     const object = await wire.must('POST', '/api/v1/persistentvolumes?fieldManager=part', {
       metadata: { name: ns },
       spec: {

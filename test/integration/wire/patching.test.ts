@@ -61,7 +61,7 @@ describe('repeated and unknown fields in a patch', () => {
     ['strategic', MERGE, OFFENCES],
     ['json', OPERATIONS, OF_OPERATIONS],
   ] as const) {
-    it(`cause warnings by Warn, errors by Strict and nothing by Ignore: ${type}`, async () => {
+    it(`cause warnings with Warn, errors with Strict and nothing with Ignore: ${type}`, async () => {
       const name = `odd-${type}`
       await wire.must('POST', deployments, deployment(name))
       const strict = (await patch(type, `${deployments}/${name}?fieldValidation=Strict`, body)).json()
@@ -75,7 +75,7 @@ describe('repeated and unknown fields in a patch', () => {
     })
   }
 
-  it('are reported with their line by apply', async () => {
+  it('are reported with their line in an apply', async () => {
     const body = `{\n\t"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "doubled"},\n\t"data": {"a": "1",\n\t\t"a": "2"}\n}`
     const path = `${maps}/doubled?fieldManager=m`
     await refused(patch('apply', `${path}&fieldValidation=Strict`, body), 400, {
@@ -89,7 +89,7 @@ describe('repeated and unknown fields in a patch', () => {
     assert.deepEqual(warningsOf(await patch('apply', `${path}&fieldValidation=Ignore`, body)), [])
   })
 
-  it('of invalid operations name the expected type', async () => {
+  it('cause errors that name the expected type of a JSON patch operation', async () => {
     await wire.must('POST', maps, { metadata: { name: 'operations' } })
     const why = (text: string): string => `error decoding patch: json: cannot unmarshal ${text}`
     for (const [body, message] of [
@@ -114,7 +114,7 @@ describe('repeated and unknown fields in a patch', () => {
 })
 
 describe('a strategic merge patch of the wrong type', () => {
-  it("is refused with the converter's error text, or wraps around", async () => {
+  it("is rejected with upstream's conversion error, or wraps around", async () => {
     await wire.must('POST', deployments, deployment('typed'))
     const tooMany = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":99999999999999999999}}}}'
     for (const [body, shown, why] of [
@@ -149,8 +149,8 @@ describe('a strategic merge patch of the wrong type', () => {
   })
 })
 
-describe('resourceVersion 0', () => {
-  it('equals an absent version for every write', async () => {
+describe('resourceVersion "0" in a write', () => {
+  it('counts as absent', async () => {
     await wire.must('POST', deployments, deployment('zero'))
     const zero = { ...deployment('zero'), metadata: { name: 'zero', resourceVersion: '0' } }
     for (const path of [`${deployments}/zero`, `${deployments}/zero/status`]) await wire.must('PUT', path, zero)
@@ -162,7 +162,7 @@ describe('resourceVersion 0', () => {
     assert.equal(applied.status, 200, applied.text)
   })
 
-  it('is refused if a version is required', async () => {
+  it('is rejected if a version is required', async () => {
     const leases = `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases`
     await wire.must('POST', leases, { metadata: { name: 'zero' } })
     const message =
@@ -175,14 +175,14 @@ describe('resourceVersion 0', () => {
   })
 })
 
-describe('an apply that creates', () => {
+describe('server-side apply that creates an object', () => {
   const config = (name: string, metadata: object): Json => ({
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name, ...metadata },
   })
 
-  it('with a uid is 409, because no object has it', async () => {
+  it('responds with 409 if it has a UID, because no object has that UID', async () => {
     await refused(patch('apply', `${maps}/ghost?fieldManager=m`, config('ghost', { uid: 'abc' })), 409, {
       reason: 'Conflict',
       message:
@@ -190,13 +190,13 @@ describe('an apply that creates', () => {
     })
   })
 
-  it('with a version still creates the object', async () => {
+  it('ignores a resourceVersion', async () => {
     const created = await patch('apply', `${maps}/fresh?fieldManager=m`, config('fresh', { resourceVersion: '5' }))
     assert.equal(created.status, 201, created.text)
   })
 })
 
-describe('owner references that a patch repeats', () => {
+describe('owner references repeated in a patch', () => {
   it('are stored once, with a warning', async () => {
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: 'u1' }
     await wire.must('POST', maps, { metadata: { name: 'owned', ownerReferences: [owner] } })

@@ -86,7 +86,7 @@ const WEBSOCKET = {
 }
 
 const ROWS: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
-  'creating by PUT': {
+  'permission to create by PUT': {
     'needs create': {
       may: [`update ${LEASES}`],
       asks: (name) => ({ method: 'PUT', path: lease(name), body: named(name) }),
@@ -134,7 +134,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       after: gone(role),
     },
   },
-  'creating by apply': {
+  'permission to create by apply': {
     'needs create': {
       may: ['patch configmaps'],
       asks: (name) => apply(configMaps(`/${name}`), ofKind('v1', 'ConfigMap', name)),
@@ -163,7 +163,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       gets: [404, /configmaps "\S+" not found/],
     },
   },
-  deleting: {
+  'permission to delete': {
     'by taking the last finalizer needs update alone': {
       may: ['update configmaps'],
       given: terminating,
@@ -234,7 +234,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       gets: [403, /cannot update resource "namespaces\/finalize" in API group "" in the namespace "row-/],
     },
   },
-  'parts of an object': {
+  'permission for parts of an object': {
     'status is not for who may update the whole': {
       may: ['update deployments.apps'],
       given: deployment,
@@ -287,7 +287,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       gets: [403, 'patch pods/resize'],
     },
   },
-  'binding a pod': {
+  'permission to bind a pod': {
     'is not for who may create and update pods': {
       may: ['create,update,patch pods'],
       given: pod,
@@ -313,7 +313,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       gets: [201],
     },
   },
-  'being somebody else': {
+  'permission to impersonate': {
     'by a token is not for who may create service accounts': {
       may: ['create,get,update serviceaccounts'],
       asks: () => ({ method: 'POST', path: `${core}/serviceaccounts/default/token`, body: {} }),
@@ -325,7 +325,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       gets: [201],
     },
   },
-  reading: {
+  'permission to read': {
     'all of a name needs list of that name': {
       may: ['list configmaps NAME'],
       asks: (name) => ({ method: 'GET', path: configMaps(`?fieldSelector=metadata.name=${name}`) }),
@@ -347,7 +347,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       gets: [200],
     },
   },
-  connections: {
+  'permission to connect': {
     'through a pod are not for who may get it': {
       may: ['get pods'],
       given: pod,
@@ -444,8 +444,8 @@ for (const [subject, rows] of Object.entries(ROWS)) {
   })
 }
 
-describe('a refused creation by another verb', () => {
-  it('names the object, as the error of the verb does', async () => {
+describe('error of a refused creation by PUT or apply', () => {
+  it('contains the name of the object, as the error of that verb does', async () => {
     await allow('whole', { may: [`update ${LEASES}`], asks: () => ({ method: '', path: '' }), gets: [0] })
     const got = await ask('whole', { method: 'PUT', path: lease('x'), body: named('x') })
     const why = refusal('whole', `create ${LEASES}`, false)
@@ -462,11 +462,11 @@ describe('a refused creation by another verb', () => {
   })
 })
 
-describe('impersonation', () => {
+describe('impersonation of a user', () => {
   const as = (user: string): Promise<Got> =>
     wire.request('GET', configMaps(), { as: 'jane', headers: { 'impersonate-user': user } })
 
-  it('needs permission, and then uses the permissions of the other user', async () => {
+  it('needs permission, and then uses the permissions of that user', async () => {
     const { code, message } = (await as('reader')).json()
     assert.equal(code, 403)
     assert.match(message, /User "jane" cannot impersonate/)

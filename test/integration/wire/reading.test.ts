@@ -26,8 +26,8 @@ const get = (path: string, accept?: string): Promise<Got> =>
 const names = (list: Json): string[] => list.items.map(({ metadata }: Json) => metadata.name)
 const INVALID_OPTIONS = { kind: 'ListOptions', group: 'meta.k8s.io' }
 
-describe('versions', () => {
-  it('a list is the latest, or not older than revision N, or exactly N', async () => {
+describe('reads with a resourceVersion', () => {
+  it('return the latest list, one not older than N, or exactly N', async () => {
     const old = first.metadata.resourceVersion as string
     const now = (await wire.must('GET', maps)).metadata.resourceVersion as string
     assert.ok(BigInt(now) > BigInt(old))
@@ -50,7 +50,7 @@ describe('versions', () => {
     assert.equal((await wire.must('GET', `${maps}/a?resourceVersion=0`)).metadata.name, 'a')
   })
 
-  it('contradictory options get 422', async () => {
+  it('get 422 for contradictory options', async () => {
     const page = await wire.must('GET', `${maps}?limit=1`)
     const token = encodeURIComponent(page.metadata.continue)
     for (const [query, text] of [
@@ -79,7 +79,7 @@ describe('versions', () => {
     }
   })
 
-  it('a future version gets 504, an invalid one 400', async () => {
+  it('get 504 for a future version and 400 for an invalid one', async () => {
     const far = await get(`${maps}?resourceVersion=99999999`)
     assert.equal(far.status, 504)
     assert.equal(far.headers['retry-after'], '1')
@@ -102,8 +102,8 @@ describe('versions', () => {
   })
 })
 
-describe('pages', () => {
-  it('every page has the first revision, and the remaining count without a selector', async () => {
+describe('pages of a list', () => {
+  it('have the revision of the first page, and remainingItemCount without a selector', async () => {
     const one = await wire.must('GET', `${maps}?limit=2`)
     assert.deepEqual([names(one), one.metadata.remainingItemCount], [['a', 'b'], 1])
     await wire.must('POST', maps, { metadata: { name: 'd' } })
@@ -119,7 +119,7 @@ describe('pages', () => {
     await wire.must('DELETE', `${maps}/d`)
   })
 
-  it('items are ordered by namespace, then name', async () => {
+  it('are ordered by namespace, then name', async () => {
     const other = await wire.namespace()
     await wire.must('POST', `/api/v1/namespaces/${other}/configmaps`, { metadata: { name: '0' } })
     const list = await wire.must('GET', '/api/v1/configmaps')
@@ -130,7 +130,7 @@ describe('pages', () => {
     )
   })
 
-  it('invalid continue tokens get 400', async () => {
+  it('get 400 for an invalid continue token', async () => {
     const { metadata } = await wire.must('GET', `${maps}?limit=1`)
     await refused(get(`${maps}?continue=${encodeURIComponent(metadata.continue)}&resourceVersion=5`), 400, {
       reason: 'BadRequest',
@@ -143,8 +143,8 @@ describe('pages', () => {
   })
 })
 
-describe('history', () => {
-  it('a compacted version gets 410, with a token that continues at the current one', ofOurs, async () => {
+describe('reads of a compacted revision', () => {
+  it('get 410, with a token that continues at the current revision', ofOurs, async () => {
     let leapMs = 0
     const clock: Clock = {
       ...realClock,
@@ -184,8 +184,8 @@ describe('history', () => {
   })
 })
 
-describe('selection', () => {
-  it('invalid selectors get 400', async () => {
+describe('list parameters', () => {
+  it('get 400 for invalid selectors', async () => {
     for (const [query, text] of [
       ['labelSelector=a%20b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
       ['labelSelector=a%2C', "found '', expected: identifier after ','"],
@@ -201,7 +201,7 @@ describe('selection', () => {
     assert.deepEqual(names(await wire.must('GET', `${maps}?labelSelector=l%20in%20(x%2Cy)%2C!z&limit=1`)), ['a'])
   })
 
-  it('metadata.name=x is the object name for authorization', async () => {
+  it('count metadata.name=x as the object name for authorization', async () => {
     const role = {
       metadata: { name: 'one-map' },
       rules: [
@@ -236,7 +236,7 @@ describe('selection', () => {
     }
   })
 
-  it('limits, unknown and repeated parameters, and missing namespaces are accepted', async () => {
+  it('may include limits, unknown and repeated parameters, and missing namespaces', async () => {
     assert.equal((await wire.must('GET', `${maps}?limit=-1&unknown=1`)).items.length, 3)
     assert.equal((await wire.must('GET', `${maps}?limit=1&limit=2`)).items.length, 1)
     await refused(get(`${maps}?limit=abc`), 400, {
@@ -248,7 +248,7 @@ describe('selection', () => {
   })
 })
 
-describe('tables', () => {
+describe('table responses', () => {
   it('have the metadata of the list, numbers as numbers, and partial objects', async () => {
     const table = (await get(`${maps}?limit=2`, TABLE)).json()
     assert.deepEqual([table.kind, table.apiVersion], ['Table', 'meta.k8s.io/v1'])
@@ -270,7 +270,7 @@ describe('tables', () => {
     assert.deepEqual(one.rows[0].cells.slice(0, 2), ['a', 1])
   })
 
-  it('v1beta1 is served, and includeObject selects the object in rows', async () => {
+  it('are served in v1beta1, and includeObject selects the object in rows', async () => {
     const beta = (await get(maps, 'application/json;as=Table;v=v1beta1;g=meta.k8s.io')).json()
     assert.equal(beta.apiVersion, 'meta.k8s.io/v1beta1')
     assert.equal(beta.rows[0].object.apiVersion, 'meta.k8s.io/v1beta1')
@@ -280,7 +280,7 @@ describe('tables', () => {
     assert.deepEqual([whole.rows[0].object.kind, whole.rows[0].object.data], ['ConfigMap', { k: 'v' }])
     await refused(get(`${maps}?includeObject=Nope`, `${TABLE},application/json`), 400, { reason: 'BadRequest' })
   })
-  it('FlowSchemas are ordered by matching precedence', async () => {
+  it('list FlowSchemas by matching precedence', async () => {
     const table = (await get('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas', TABLE)).json()
     const names = table.rows.map(({ cells }: { cells: unknown[] }) => cells[0])
     assert.deepEqual(names.slice(0, 3), ['exempt', 'probes', 'system-leader-election'])

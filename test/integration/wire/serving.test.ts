@@ -19,9 +19,9 @@ const get = (path: string, headers: Record<string, string> = {}): Promise<Got> =
 const FLOW = '/apis/flowcontrol.apiserver.k8s.io/v1'
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-describe('headers', () => {
+describe('response headers', () => {
   for (const http2 of [false, true]) {
-    it(`are present in every response, over HTTP/${http2 ? 2 : 1.1}`, async () => {
+    it(`are upstream's in every response, over HTTP/${http2 ? 2 : 1.1}`, async () => {
       const got = await wire.request('GET', maps, { http2 })
       assert.match(got.headers['audit-id'] ?? '', UUID)
       assert.equal(got.headers['cache-control'], 'no-cache, private')
@@ -34,7 +34,7 @@ describe('headers', () => {
     })
   }
 
-  it('name the flow schema and priority level that a request belongs to', async () => {
+  it('contain the FlowSchema and priority level of a request', async () => {
     const schemas: Json[] = (await wire.must('GET', `${FLOW}/flowschemas`)).items
     const levels: Json[] = (await wire.must('GET', `${FLOW}/prioritylevelconfigurations`)).items
     const flowOf = ({ headers }: Got): (string | undefined)[] => [
@@ -99,7 +99,7 @@ describe('headers', () => {
     await wire.must('DELETE', `${FLOW}/flowschemas/${name}`)
   })
 
-  it('are not sent before authentication', async () => {
+  it('contain no FlowSchema before authentication', async () => {
     const unknown = await get(maps, { authorization: 'Bearer wrong' })
     assert.equal(unknown.status, 401)
     assert.equal(unknown.headers['x-kubernetes-pf-flowschema-uid'], undefined)
@@ -108,7 +108,7 @@ describe('headers', () => {
     assert.equal(asOther.headers['x-kubernetes-pf-flowschema-uid'], undefined)
   })
 
-  it('announce gzip above 128 KiB if the client accepts it', async () => {
+  it('contain Content-Encoding gzip above 128 KiB if the client accepts it', async () => {
     await wire.must('POST', maps, { metadata: { name: 'small' }, data: { a: 'x'.repeat(100 * 1024) } })
     const small = await get(`${maps}/small`, { 'accept-encoding': 'gzip' })
     assert.equal(small.headers['content-encoding'], undefined)
@@ -123,8 +123,8 @@ describe('headers', () => {
   })
 })
 
-describe('methods and times', () => {
-  it('the timeout parameter is a Go duration', async () => {
+describe('methods and timeouts of requests', () => {
+  it('include the query parameter timeout, which is a Go duration', async () => {
     for (const timeout of ['32s', '5s', '1m30s', '7m12s', '100ms', '0']) {
       assert.equal((await get(`${maps}?timeout=${timeout}`)).status, 200, timeout)
     }
@@ -140,14 +140,14 @@ describe('methods and times', () => {
     }
   })
 
-  it('a request gets 504 after its timeout', async () => {
+  it('lead to 504 after the timeout', async () => {
     const far = '?resourceVersion=99999999&timeout=200ms'
     const got = await get(maps + far)
     assert.equal(got.status, 504)
     assert.equal(got.json().reason, 'Timeout')
   })
 
-  it('too many concurrent requests get 429 with Retry-After in plain text', ofOurs, async () => {
+  it('lead to 429 with Retry-After in plain text if too many requests are running', ofOurs, async () => {
     await using own = await startWire({ flags: ['--enable-priority-and-fairness=false', '--max-requests-inflight=1'] })
     const path = '/api/v1/namespaces/default/configmaps'
     const holding = own.request('GET', `${path}?resourceVersion=99999999&timeout=2s`)
@@ -161,7 +161,7 @@ describe('methods and times', () => {
     assert.equal((await holding).status, 504)
   })
 
-  it('methods that a path does not support get 405', async () => {
+  it('lead to 405 for methods that a path does not support', async () => {
     for (const [method, path] of [
       ['OPTIONS', maps],
       ['PUT', maps],
@@ -188,8 +188,8 @@ describe('methods and times', () => {
   })
 })
 
-describe('identity', () => {
-  it('unauthenticated users get 401, unauthorized ones 403', async () => {
+describe('users of requests', () => {
+  it('get 401 if they are unauthenticated and 403 if they are unauthorized', async () => {
     const unknown = await refused(get(maps, { authorization: 'Bearer wrong' }), 401, {
       reason: 'Unauthorized',
       message: 'Unauthorized',
@@ -217,7 +217,7 @@ describe('identity', () => {
     assert.equal((await nobody('/metrics')).status, 403)
   })
 
-  it('impersonation needs permission', async () => {
+  it('need permission for impersonation', async () => {
     const whoami = async (headers: Record<string, string | string[]>): Promise<Json> =>
       (await wire.must('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {}, { headers })).status.userInfo
     assert.deepEqual(
@@ -249,10 +249,10 @@ describe('identity', () => {
   })
 })
 
-describe('admission', () => {
+describe('admission plugins', () => {
   const pod = { containers: [{ name: 'c', image: 'i' }] }
 
-  it("refuses with upstream's error texts", async () => {
+  it("reject with upstream's error texts", async () => {
     const core = `/api/v1/namespaces/${ns}`
     await wire.must('POST', `${core}/resourcequotas`, {
       metadata: { name: 'q' },
@@ -306,7 +306,7 @@ describe('admission', () => {
     )
   })
 
-  it('sets defaults in new objects', async () => {
+  it('set defaults in new objects', async () => {
     const { spec } = await wire.must('POST', `/api/v1/namespaces/${ns}/pods`, {
       metadata: { name: 'filled' },
       spec: pod,
@@ -331,7 +331,7 @@ describe('initial objects', () => {
   const namesOf = async (path: string): Promise<string[]> =>
     (await wire.must('GET', path)).items.map(({ metadata }: Json) => metadata.name)
 
-  it('include namespaces, the kubernetes service and its addresses', async () => {
+  it('include namespaces, the kubernetes Service and its addresses', async () => {
     const namespaces = await namesOf('/api/v1/namespaces')
     for (const name of ['default', 'kube-node-lease', 'kube-public', 'kube-system'])
       assert.ok(namespaces.includes(name))
@@ -350,7 +350,7 @@ describe('initial objects', () => {
     assert.equal(slice.metadata.labels['kubernetes.io/service-name'], 'kubernetes')
   })
 
-  it('include API services, roles, priorities and flow control', async () => {
+  it('include APIServices, roles, priority classes and flow control', async () => {
     const services = (await wire.must('GET', '/apis/apiregistration.k8s.io/v1/apiservices')).items
     assert.equal(services.length, 21)
     assert.ok(!services.some(({ metadata }: Json) => metadata.name === 'v1.apiregistration.k8s.io'))
@@ -418,7 +418,7 @@ describe('initial objects', () => {
 })
 
 describe('events and deprecated kinds', () => {
-  it('events are the same in both groups', async () => {
+  it('are the same in both API groups', async () => {
     const core = `/api/v1/namespaces/${ns}/events`
     const events = `/apis/events.k8s.io/v1/namespaces/${ns}/events`
     await wire.must('POST', core, {
@@ -442,7 +442,7 @@ describe('events and deprecated kinds', () => {
     assert.equal((await get(`${core}/e`)).status, 404)
   })
 
-  it('events expire, and watchers get the deletion', ofOurs, async () => {
+  it('expire, and watchers get the deletion', ofOurs, async () => {
     await using own = await startWire({ flags: ['--event-ttl=1s'] })
     const path = '/api/v1/namespaces/default/events'
     const event = { metadata: { name: 'e' }, involvedObject: { namespace: 'default' } }
@@ -452,7 +452,7 @@ describe('events and deprecated kinds', () => {
     assert.equal((await own.request('GET', `${path}/e`)).status, 404)
   })
 
-  it('deprecated kinds cause warnings', async () => {
+  it('cause warnings if the kind is deprecated', async () => {
     const endpoints = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
     const path = `/api/v1/namespaces/${ns}/endpoints`
     for (const [method, where, body] of [
@@ -468,7 +468,7 @@ describe('events and deprecated kinds', () => {
     assert.deepEqual((await get('/api/v1/componentstatuses/etcd-0')).all('warning'), [component])
   })
 
-  it('requests without a route have no warnings', async () => {
+  it('cause no warnings in requests without a route', async () => {
     const one = `/api/v1/namespaces/${ns}/endpoints/none`
     for (const [method, where, options, status] of [
       ['GET', `${one}/status`, {}, 404],

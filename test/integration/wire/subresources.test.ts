@@ -25,8 +25,8 @@ const makeDeployment = (name: string): Promise<Json> =>
 const makePod = (name: string, labels: object = {}): Promise<Json> =>
   wire.must('POST', `${core}/pods`, { metadata: { name, labels }, spec: TEMPLATE.spec })
 
-describe('status', () => {
-  it('changes only the status, which the main resource cannot', async () => {
+describe('status subresource', () => {
+  it('changes only the status, which the main resource cannot change', async () => {
     const made = await makeDeployment('st')
     assert.equal(made.metadata.generation, 1)
     const status = { replicas: 3, readyReplicas: 2, observedGeneration: 1 }
@@ -53,14 +53,14 @@ describe('status', () => {
   })
 })
 
-describe('scale', () => {
+describe('scale subresource', () => {
   for (const [group, plural, spec] of [
     ['apps/v1', 'deployments', { selector: SELECTOR, template: TEMPLATE }],
     ['apps/v1', 'replicasets', { selector: SELECTOR, template: TEMPLATE }],
     ['apps/v1', 'statefulsets', { selector: SELECTOR, template: TEMPLATE, serviceName: 's' }],
     ['v1', 'replicationcontrollers', { selector: { app: 'web' }, template: TEMPLATE }],
   ] as const) {
-    it(`${plural} are scaled by GET, PUT and PATCH`, async () => {
+    it(`scales ${plural} by GET, PUT and PATCH`, async () => {
       const path = `${group === 'v1' ? core : apps}/${plural}`
       const parent = await wire.must('POST', path, { metadata: { name: 'sc' }, spec })
       const { uid, resourceVersion, creationTimestamp } = parent.metadata
@@ -88,8 +88,8 @@ describe('scale', () => {
   }
 })
 
-describe('pods', () => {
-  it('a binding returns a Status, a second one gets 409; labels of the node are copied', async () => {
+describe('subresources of pods', () => {
+  it('binding returns a Status and copies labels of the node, and a second binding gets 409', async () => {
     const node = `${ns}-node`
     const labels = { 'topology.kubernetes.io/zone': 'z1', 'topology.kubernetes.io/region': 'r1', other: 'o' }
     await wire.must('POST', '/api/v1/nodes', { metadata: { name: node, labels } })
@@ -115,7 +115,7 @@ describe('pods', () => {
     await wire.must('DELETE', `/api/v1/nodes/${node}`)
   })
 
-  it('an eviction returns a Status, or 429 by the budget', async () => {
+  it('eviction returns a Status, or 429 if the budget is exhausted', async () => {
     for (const apiVersion of ['policy/v1', 'policy/v1beta1']) {
       await makePod('evict')
       const eviction = { apiVersion, kind: 'Eviction', metadata: { name: 'evict' } }
@@ -155,7 +155,7 @@ describe('pods', () => {
     assert.equal(refusal.headers['retry-after'], undefined)
   })
 
-  it('a kubelet evicts pods of its node, and the pod has the reason', async () => {
+  it('eviction by a kubelet is allowed for pods of its node, and sets the reason', async () => {
     const node = `${ns}-evicts`
     await wire.must('POST', '/api/v1/nodes', { metadata: { name: node } })
     await wire.must('POST', `${core}/pods`, {
@@ -187,7 +187,7 @@ describe('pods', () => {
     await wire.must('DELETE', `/api/v1/nodes/${node}`)
   })
 
-  it('an eviction with a resourceVersion evicts only that version', async () => {
+  it('eviction with a resourceVersion evicts only that version', async () => {
     await makePod('versioned')
     const { metadata } = await wire.must('GET', `${core}/pods/versioned`)
     const evict = (resourceVersion: string): Promise<Got> =>
@@ -201,7 +201,7 @@ describe('pods', () => {
     assert.equal((await evict(metadata.resourceVersion)).status, 201)
   })
 
-  it('the name in a binding or eviction must be that of the pod', async () => {
+  it('binding and eviction require the name of the pod in the body', async () => {
     await makePod('unnamed')
     for (const [part, kind] of [
       ['binding', 'Binding'],
@@ -214,7 +214,7 @@ describe('pods', () => {
     }
   })
 
-  it('an eviction is refused until the budget has a status', async () => {
+  it('eviction is refused until the budget has a status', async () => {
     await makePod('waiting', { app: 'waiting' })
     await merge(`${core}/pods/waiting/status`, {
       status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
@@ -242,8 +242,8 @@ describe('pods', () => {
   })
 })
 
-describe('tokens and logs', () => {
-  it('a token lives at least ten minutes', async () => {
+describe('tokens, logs and exec', () => {
+  it('give a token at least ten minutes', async () => {
     const path = `${core}/serviceaccounts/default/token`
     const got = await wire.request('POST', path, { body: { spec: { expirationSeconds: 600 } } })
     assert.equal(got.status, 201)
@@ -264,7 +264,7 @@ describe('tokens and logs', () => {
     })
   })
 
-  it('the log of a missing pod gets 404 for pods', async () => {
+  it('respond with 404 for pods to the log of a missing pod', async () => {
     await refused(wire.request('GET', `${core}/pods/none/log`), 404, {
       reason: 'NotFound',
       message: 'pods "none" not found',
@@ -272,7 +272,7 @@ describe('tokens and logs', () => {
     })
   })
 
-  it('exec, attach and portforward by WebSocket need the create permission', async () => {
+  it('need the create permission for exec, attach and portforward by WebSocket', async () => {
     await makePod('guarded-exec')
     const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${ns}`
     const resources = ['pods/exec', 'pods/attach', 'pods/portforward']

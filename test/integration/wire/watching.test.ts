@@ -50,9 +50,9 @@ function framesOf(bytes: Buffer): { type: string; kind: string; raw: Buffer }[] 
   return frames
 }
 
-describe('streams', { concurrency: 8 }, () => {
+describe('watch stream', { concurrency: 8 }, () => {
   for (const http2 of [false, true]) {
-    it(`JSON is one event per line, never compressed, over HTTP/${http2 ? 2 : 1.1}`, async () => {
+    it(`has one JSON event per line and is never compressed, over HTTP/${http2 ? 2 : 1.1}`, async () => {
       const maps = await freshMaps('a', 'b')
       const got = await wire.request('GET', `${maps}?watch=1&timeoutSeconds=1`, {
         http2,
@@ -70,7 +70,7 @@ describe('streams', { concurrency: 8 }, () => {
     })
   }
 
-  it('protobuf events have a length prefix and an envelope', async () => {
+  it('has protobuf events with a length prefix and an envelope', async () => {
     const maps = await freshMaps('a')
     for (const accept of [PROTOBUF, `${PROTOBUF};stream=watch`]) {
       const got = await get(`${maps}?watch=1&timeoutSeconds=1`, accept)
@@ -80,7 +80,7 @@ describe('streams', { concurrency: 8 }, () => {
     }
   })
 
-  it('YAML watches are refused', async () => {
+  it('is refused in YAML', async () => {
     const maps = await freshMaps()
     const got = await get(`${maps}?watch=1`, 'application/yaml')
     assert.equal(got.status, 406)
@@ -91,7 +91,7 @@ describe('streams', { concurrency: 8 }, () => {
     assert.match(got.text, /application\/json;stream=watch,\s+application\/vnd\.kubernetes\.protobuf;stream=watch/)
   })
 
-  it('only timeoutSeconds ends a watch, cleanly; timeout is ignored', async () => {
+  it('ends only after timeoutSeconds, without an error, and ignores timeout', async () => {
     const maps = await freshMaps()
     const began = realClock.elapsed()
     for (const query of ['timeoutSeconds=1', 'timeoutSeconds=1&timeout=7m12s', 'timeoutSeconds=1&timeout=10ms']) {
@@ -101,7 +101,7 @@ describe('streams', { concurrency: 8 }, () => {
     assert.ok(realClock.elapsed() - began > 2500)
   })
 
-  it('bookmarks come about once a minute; the default timeout is 30 to 60 minutes', ofOurs, async () => {
+  it('has a bookmark about once a minute, and a default timeout of 30 to 60 minutes', ofOurs, async () => {
     const delays: number[] = []
     const clock: Clock = {
       ...realClock,
@@ -121,7 +121,7 @@ describe('streams', { concurrency: 8 }, () => {
     assert.deepEqual(await own.watch(`${from}&timeoutSeconds=1`, 1), [])
   })
 
-  it('a bookmark comes shortly before the end', ofOurs, async () => {
+  it('has a bookmark shortly before its end', ofOurs, async () => {
     const maps = await freshMaps('a')
     const version = await versionOf(maps)
     const events = await wire.watch(
@@ -135,7 +135,7 @@ describe('streams', { concurrency: 8 }, () => {
     }
   })
 
-  it('a table watch sends its columns once, and whole or partial rows', async () => {
+  it('has table columns once, and whole or partial rows', async () => {
     const maps = await freshMaps('a', 'b')
     const events = await wire.watch(`${maps}?watch=1`, 2, { headers: { accept: TABLE } })
     assert.deepEqual(
@@ -153,7 +153,7 @@ describe('streams', { concurrency: 8 }, () => {
     )
   })
 
-  it('partial objects are watched in JSON and protobuf, bookmarks included', async () => {
+  it('has partial objects in JSON and protobuf, including bookmarks', async () => {
     const maps = await freshMaps('a')
     const partial = 'as=PartialObjectMetadata;g=meta.k8s.io;v=v1'
     const events = await wire.watch(`${maps}?watch=1&${WATCH_LIST}`, 2, {
@@ -179,7 +179,7 @@ describe('streams', { concurrency: 8 }, () => {
     )
   })
 
-  it('/watch/ paths still work; watch=1 on a name is a plain GET', async () => {
+  it('has the deprecated paths below /watch/, and watch=1 on a name is a plain GET', async () => {
     const maps = await freshMaps('a', 'b')
     const old = maps.replace('/api/v1/', '/api/v1/watch/')
     assert.deepEqual(
@@ -197,8 +197,8 @@ describe('streams', { concurrency: 8 }, () => {
   })
 })
 
-describe('the start of a watch', { concurrency: 8 }, () => {
-  it('resource version unset or 0 starts with existing objects, N with later events', async () => {
+describe('start of a watch', { concurrency: 8 }, () => {
+  it('sends existing objects first without resourceVersion or with 0, and later events with N', async () => {
     const maps = await freshMaps('a')
     const version = await versionOf(maps)
     await wire.must('POST', maps, { metadata: { name: 'b' } })
@@ -215,7 +215,7 @@ describe('the start of a watch', { concurrency: 8 }, () => {
     }
   })
 
-  it('the initial events end with a bookmark', async () => {
+  it('ends initial events with a bookmark', async () => {
     const maps = await freshMaps('a')
     for (const query of [WATCH_LIST, 'allowWatchBookmarks=true', 'allowWatchBookmarks=true&resourceVersion=0']) {
       const [added, mark] = await wire.watch(`${maps}?watch=1&${query}`, 2)
@@ -233,7 +233,7 @@ describe('the start of a watch', { concurrency: 8 }, () => {
     )
   })
 
-  it('sendInitialEvents without or with a wrong resourceVersionMatch, or on a list, is 422', async () => {
+  it('fails with 422 for sendInitialEvents with a wrong resourceVersionMatch, or on a list', async () => {
     const maps = await freshMaps()
     const invalid = 'ListOptions.meta.k8s.io "" is invalid: '
     for (const [query, text] of [
@@ -255,7 +255,7 @@ describe('the start of a watch', { concurrency: 8 }, () => {
     }
   })
 
-  it('a deletion has its own revision; objects that leave or enter the selection are sent', async () => {
+  it('has a separate revision for a deletion, and events for objects that leave or enter the selection', async () => {
     const maps = await freshMaps('a')
     const version = await versionOf(maps)
     const paint = (color: string): Promise<Json> =>

@@ -26,8 +26,8 @@ const make = (name: string, data: Record<string, string> = {}): Promise<Json> =>
 const detailsOf = (name: string): object => ({ name, kind: 'configmaps' })
 const TEMPLATE = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
 
-describe('creating', () => {
-  it('returns 201, and 409 for an existing name', async () => {
+describe('creation of an object', () => {
+  it('responds with 201, and with 409 for an existing name', async () => {
     assert.equal((await post(maps, { metadata: { name: 'twice' } })).status, 201)
     await refused(post(maps, { metadata: { name: 'twice' } }), 409, {
       reason: 'AlreadyExists',
@@ -36,7 +36,7 @@ describe('creating', () => {
     })
   })
 
-  it('checks the namespace and the resource version of the body', async () => {
+  it('checks the namespace and the resourceVersion in the body', async () => {
     await refused(post(maps, { metadata: { name: 'x', namespace: 'other' } }), 400, {
       reason: 'BadRequest',
       message: 'the namespace of the provided object does not match the namespace sent on the request',
@@ -54,7 +54,7 @@ describe('creating', () => {
     assert.equal(tried.json().metadata.resourceVersion, '1')
   })
 
-  it('ignores an invalid resource version, and refuses a valid one after all other checks', async () => {
+  it('ignores an invalid resourceVersion, and rejects a valid one after all other checks', async () => {
     for (const resourceVersion of ['0', 'abc', '18446744073709551616']) {
       const name = `version-${resourceVersion}`
       assert.equal((await post(maps, { metadata: { name, resourceVersion } })).status, 201)
@@ -67,7 +67,7 @@ describe('creating', () => {
     assert.equal((await wire.request('PUT', `${maps}/no-such`, { body: put })).status, 404)
   })
 
-  it('in a terminating namespace gets 403 with a cause', async () => {
+  it('responds with 403 and a cause in a terminating namespace', async () => {
     const ending = await wire.namespace()
     await wire.must('DELETE', `/api/v1/namespaces/${ending}`)
     const because = `namespace ${ending} is being terminated`
@@ -83,7 +83,7 @@ describe('creating', () => {
     })
   })
 
-  it('a generated name is the truncated base and five characters', async () => {
+  it('generates a name of the truncated prefix and five characters', async () => {
     const long = 'n'.repeat(70)
     for (const [generateName, base] of [
       ['x-', 'x-'],
@@ -100,8 +100,8 @@ describe('creating', () => {
   })
 })
 
-describe('generated names', () => {
-  it('get 409 with Retry-After if eight in a row exist', ofOurs, async () => {
+describe('creation with generateName', () => {
+  it('responds with 409 and Retry-After if eight generated names exist', ofOurs, async () => {
     await using own = await startWire({ random: { ...secureRandom, int: () => 0 } })
     const path = '/api/v1/namespaces/default/configmaps'
     await own.must('POST', path, { metadata: { generateName: 'x-' } })
@@ -118,8 +118,8 @@ describe('generated names', () => {
   })
 })
 
-describe('updating', () => {
-  it('checks the resource version and the uid', async () => {
+describe('update of an object', () => {
+  it('checks the resourceVersion and the UID', async () => {
     const first = await make('up', { k: '1' })
     await refused(put(`${maps}/up`, { metadata: { name: 'b' } }), 400, {
       reason: 'BadRequest',
@@ -143,7 +143,7 @@ describe('updating', () => {
     })
   })
 
-  it('requires a resource version for some kinds', async () => {
+  it('requires a resourceVersion for some kinds', async () => {
     const leases = `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases`
     await wire.must('POST', leases, { metadata: { name: 'l' } })
     await refused(put(`${leases}/l`, { metadata: { name: 'l' } }), 422, {
@@ -153,7 +153,7 @@ describe('updating', () => {
     })
   })
 
-  it('an update without a change is not written', async () => {
+  it('writes nothing without a change', async () => {
     const made = await make('same', { k: '1' })
     const body = { metadata: { name: 'same' }, data: { k: '1' } }
     const apply = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'same' }, data: { k: '1' } }
@@ -198,7 +198,7 @@ describe('updating', () => {
   })
 })
 
-describe('patching', () => {
+describe('patch of an object', () => {
   it('supports three patch types', async () => {
     await make('p', { k: '1' })
     const merged = await patch('merge', `${maps}/p`, { data: { m: '2', k: null } })
@@ -209,7 +209,7 @@ describe('patching', () => {
     assert.deepEqual(operations.json().data, { s: '3' })
   })
 
-  it('conflicts only with a stale resource version in the patch', async () => {
+  it('conflicts only with a stale resourceVersion in the patch', async () => {
     await make('race')
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) => patch('merge', `${maps}/race`, { data: { [`k${n}`]: 'v' } })),
@@ -222,7 +222,7 @@ describe('patching', () => {
     })
   })
 
-  it('refuses invalid patches', async () => {
+  it('rejects invalid patches', async () => {
     await make('bad', { s: '1' })
     await refused(patch('merge', `${maps}/bad`, '{'), 400, {
       reason: 'BadRequest',
@@ -265,13 +265,13 @@ describe('patching', () => {
   })
 })
 
-describe('applying', () => {
+describe('server-side apply of an object', () => {
   const config = (name: string, data: string, extra = ''): string =>
     `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\ndata: {${data}}\n${extra}`
   const apply = (name: string, query: string, body: unknown): Promise<Got> =>
     patch('apply', `${maps}/${name}?${query}`, body)
 
-  it('returns 201 for a new object and 200 for a change, from JSON or YAML', async () => {
+  it('responds with 201 for a new object and 200 for a change, from JSON or YAML', async () => {
     assert.equal((await apply('s1', 'fieldManager=m', config('s1', 'k: "1"'))).status, 201)
     const json = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 's1' }, data: { k: '2' } }
     assert.equal((await apply('s1', 'fieldManager=m', json)).status, 200)
@@ -283,7 +283,7 @@ describe('applying', () => {
     )
   })
 
-  it('checks field manager, force, managedFields and unknown fields', async () => {
+  it('checks fieldManager, force, managedFields and unknown fields', async () => {
     const invalid = 'PatchOptions.meta.k8s.io "" is invalid: '
     await refused(apply('s2', '', config('s2', '')), 422, {
       reason: 'Invalid',
@@ -332,7 +332,7 @@ describe('applying', () => {
     assert.equal((await apply('c2', 'fieldManager=m&force=true', config('c2', 'a: "2"'))).status, 200)
   })
 
-  it('a conflict with a subresource names it', async () => {
+  it('names the subresource in a conflict with a subresource', async () => {
     const path = `/apis/apps/v1/namespaces/${ns}/deployments`
     const spec = { replicas: 1, selector: { matchLabels: { a: 'b' } }, template: TEMPLATE }
     await wire.must('POST', path, { metadata: { name: 'scaled' }, spec })
@@ -354,7 +354,7 @@ describe('applying', () => {
     })
   })
 
-  it('gives up fields that it no longer contains', async () => {
+  it('gives up fields that the configuration no longer contains', async () => {
     await apply('g', 'fieldManager=m1', config('g', 'k: "1"'))
     const forced = (await apply('g', 'fieldManager=m2&force=true', config('g', 'k: "2", j: "3"'))).json()
     assert.deepEqual(
@@ -364,7 +364,7 @@ describe('applying', () => {
     assert.deepEqual((await apply('g', 'fieldManager=m2', config('g', 'k: "2"'))).json().data, { k: '2' })
   })
 
-  it('fields are tracked before admission and allocation', async () => {
+  it('records fields before admission and allocation', async () => {
     const pod = await wire.must('POST', `/api/v1/namespaces/${ns}/pods`, {
       metadata: { name: 'tracked' },
       spec: TEMPLATE.spec,
@@ -386,7 +386,7 @@ describe('applying', () => {
     assert.equal(metadata.managedFields[0].manager, 'wire')
   })
 
-  it('tracks earlier fields as before-first-apply, and clears managedFields on request', async () => {
+  it('records earlier fields as before-first-apply, and clears managedFields on request', async () => {
     await make('cleared', { k: '1' })
     for (const managedFields of [[], [{}]]) {
       const cleared = await patch('merge', `${maps}/cleared`, { metadata: { managedFields } })
@@ -402,13 +402,13 @@ describe('applying', () => {
     )
   })
 
-  it('an update does not track fields without an owner', async () => {
+  it('records no fields in an update of an object without managedFields', async () => {
     await make('untracked')
     const patched = await patch('merge', `${maps}/untracked`, { data: { a: 'b' } })
     assert.ok(!('managedFields' in patched.json().metadata), patched.text)
   })
 
-  it('beyond ten update entries the oldest are merged', async () => {
+  it('merges the oldest entries of more than ten updates', async () => {
     await make('many', { k: '' })
     for (let n = 0; n < 11; n++) {
       await wire.must(
@@ -425,8 +425,8 @@ describe('applying', () => {
   })
 })
 
-describe('options of a write', () => {
-  it('unknown and repeated fields cause warnings, errors or nothing', async () => {
+describe('options and limits of a write', () => {
+  it('return warnings, errors or nothing for unknown and repeated fields', async () => {
     const body = '{"metadata":{"name":"v","foo":1},"data":{"a":"1","a":"2"},"bar":2}'
     const warned = await post(`${maps}?dryRun=All`, body)
     assert.equal(warned.status, 201)
@@ -451,7 +451,7 @@ describe('options of a write', () => {
     assert.deepEqual(doubled.all('warning'), ['299 - "line 5: key \\"a\\" already set in map"'])
   })
 
-  it('warnings are truncated at 4 KiB in total', async () => {
+  it('truncate warnings at 4 KiB in total', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`${'f'.repeat(300)}${n}`, 1]))
     const warned = await post(`${maps}?dryRun=All`, { metadata: { name: 'w' }, ...unknown })
     const warnings = warned.all('warning')
@@ -459,7 +459,7 @@ describe('options of a write', () => {
     for (const warning of warnings) assert.ok(warning.length < 300, warning)
   })
 
-  it('a dry run returns the object and stores nothing', async () => {
+  it('return the object of a dry run and store nothing', async () => {
     const made = await post(`${maps}?dryRun=All`, { metadata: { name: 'dry' } })
     assert.equal(made.status, 201)
     const { metadata } = made.json()
@@ -482,7 +482,7 @@ describe('options of a write', () => {
     })
   })
 
-  it('refused requests have warnings too', async () => {
+  it('return warnings with refused requests too', async () => {
     const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
     const { metadata } = await wire.must('POST', '/api/v1/namespaces', {
       metadata: { generateName: 'strict-', labels },
@@ -501,7 +501,7 @@ describe('options of a write', () => {
     ])
   })
 
-  it('bodies, data and annotations have limits', async () => {
+  it('restrict the size of bodies, data and annotations', async () => {
     const large = `{"data":{"a":"${'x'.repeat(3 * 1024 * 1024)}"}}`
     await refused(post(maps, large), 413, {
       reason: 'RequestEntityTooLarge',
@@ -519,7 +519,7 @@ describe('options of a write', () => {
     })
   })
 
-  it('objects too large for etcd are refused with its error text by every store', async () => {
+  it('reject objects too large for etcd with its error text on every store', async () => {
     const pods = `/api/v1/namespaces/${ns}/pods`
     const pod = (bytes: number): object => ({
       metadata: { name: 'big' },

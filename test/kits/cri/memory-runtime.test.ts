@@ -36,7 +36,7 @@ function createRuntime(options: Partial<MemoryRuntimeOptions> = {}): MemoryRunti
   return new MemoryRuntime({ clock: createVirtualClock(), random: createSeededRandom(1), ...options })
 }
 
-test('a failed pull has the registry’s error with containerd’s prefix', async () => {
+test('a failed pull in the in-memory runtime has the registry’s error with containerd’s prefix', async () => {
   const runtime = createRuntime({
     pull: () => {
       throw new GrpcError('notFound', 'docker.io/library/absent:v1: not found')
@@ -51,7 +51,7 @@ test('a failed pull has the registry’s error with containerd’s prefix', asyn
   )
 })
 
-test('two names of the same content are one image', async () => {
+test('two names of the same content are one image in the in-memory runtime', async () => {
   const runtime = createRuntime({ pull: () => ({ content: 'same' }) })
   const { imageRef } = await runtime.pullImage({ image: { image: 'a:v1' } })
   assert.equal((await runtime.pullImage({ image: { image: 'b:v1' } })).imageRef, imageRef)
@@ -59,7 +59,7 @@ test('two names of the same content are one image', async () => {
   assert.deepEqual(image?.repoTags, ['docker.io/library/a:v1', 'docker.io/library/b:v1'])
 })
 
-test('a container ended by a test has the given exit code and reason', async () => {
+test('a container that a test ends in the in-memory runtime has the given exit code and reason', async () => {
   const runtime = createRuntime()
   await runtime.pullImage({ image: { image: 'server' } })
   const { podSandboxId } = await runtime.runPodSandbox({})

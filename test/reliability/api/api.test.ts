@@ -14,7 +14,7 @@ import { runTerms } from './terms.ts'
 
 const options = { timeout: 180_000 }
 
-describe('the API server', { concurrency: 1 }, () => {
+describe('API server under random load', { concurrency: 1 }, () => {
   it('answers random requests without a crash or an unexpected 500', options, async () => {
     const report = await runFuzz({ seed: 1, first: 0, requests: 1500, clients: 8, datastore: 'sqlite' })
     assert.deepEqual(report.problems, [], 'again: node test/reliability/main.ts fuzz --seed 1 --requests 1500')
@@ -31,14 +31,14 @@ describe('the API server', { concurrency: 1 }, () => {
     }
   })
 
-  it('and its controllers keep their invariants while the manager is killed, and converge', options, async () => {
+  it('keeps invariants of controllers while their manager is killed, and they finish', options, async () => {
     const violations = await runManagers({ rounds: 2, seed: 1, progress: () => undefined })
     assert.deepEqual(violations, [], 'again: node test/reliability/main.ts managers --rounds 2 --seed 1')
   })
 
   for (const datastore of ['sqlite', 'etcd'] as const) {
     const skip = datastore === 'etcd' ? (whyNoBackend('etcd') ?? false) : false
-    it(`keeps acknowledged writes when it is killed, on ${datastore}`, { ...options, skip }, async () => {
+    it(`keeps acknowledged writes if it is killed, on ${datastore}`, { ...options, skip }, async () => {
       const report = await runKills({ datastore, times: 2, writers: 8, seed: 1 })
       const again = `node test/reliability/main.ts kills --datastore ${datastore} --times 2 --seed 1`
       assert.deepEqual(report.problems, [], `again: ${again}`)
@@ -53,19 +53,19 @@ describe('the API server', { concurrency: 1 }, () => {
   })
 })
 
-describe('the fuzzer', () => {
+describe('fuzzer of the API server', () => {
   it('generates the same request from the same seed and number', () => {
     for (const number of [0, 7, 99]) assert.deepEqual(requestFor(3, number), requestFor(3, number))
     assert.notDeepEqual(requestFor(3, 1), requestFor(4, 1))
   })
 
-  it('distinguishes errors that upstream also returns from ours', () => {
+  it('distinguishes errors that upstream also returns from others', () => {
     assert.ok(isKnownError('POST', 'resourceVersion should not be set on objects to be created'))
     assert.ok(!isKnownError('POST', 'Internal error occurred: x.y is not a function'))
   })
 })
 
-describe('the ledger', () => {
+describe('ledger of acknowledged writes', () => {
   const found = (
     content: string | undefined,
     version: number,
@@ -83,7 +83,7 @@ describe('the ledger', () => {
     assert.deepEqual(ledger.problems, [])
   })
 
-  it('detects lost, undone and invented writes, and versions that went back', () => {
+  it('detects lost, reverted and invented writes, and versions that decrease', () => {
     const cases: [Content: string | undefined, version: number, list: number][] = [
       [undefined, 0, 9],
       ['zero', 4, 9],

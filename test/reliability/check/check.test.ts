@@ -65,7 +65,7 @@ const B3 = item('/b', 'three', 3)
 /** Three writes, as they should be. */
 const story = (): Story => new Story().put('/a', 'one', 1).put('/a', 'two', 2, A1).put('/b', 'three', 3)
 
-describe('the linearizability check', () => {
+describe('linearizability check of a store', () => {
   it('accepts a correct history', () => {
     assert.deepEqual(story().get('/a', 3, A2).get('/c', 3).rules(), [])
   })
@@ -73,7 +73,7 @@ describe('the linearizability check', () => {
   const wrong: readonly (readonly [name: string, history: Story, rules: string[]])[] = [
     ['a read that misses an acknowledged write', story().get('/a', 1, A1), ['real-time order']],
     ['a read of a value of another revision', story().get('/a', 3, A1), ['linearizable']],
-    ['a read of a value that nobody wrote', story().get('/a', 3, item('/a', 'ghost', 2, 1)), ['linearizable']],
+    ['a read of a value that was never written', story().get('/a', 3, item('/a', 'ghost', 2, 1)), ['linearizable']],
     ['a key that is missing', story().get('/b', 3), ['linearizable']],
     [
       'a wrong count',
@@ -136,7 +136,7 @@ describe('the linearizability check', () => {
     )
   })
 
-  it('rejects an unacknowledged write that is undone or happens twice', () => {
+  it('rejects an unacknowledged write that is reverted or happens twice', () => {
     const [write, seen] = [[{ key: '/b', value: 'maybe' }], item('/b', 'maybe', 4, 3)]
     assert.deepEqual(unknown(write).get('/b', 4, seen).get('/b', 4, B3).rules(), ['linearizable'])
     assert.deepEqual(
@@ -178,7 +178,7 @@ describe('the linearizability check', () => {
   })
 })
 
-describe('the search for unobserved events', () => {
+describe('search for unobserved events in a store history', () => {
   const both: readonly TextWrite[] = [
     { key: '/c', value: 'unseen' },
     { key: '/b', value: null },
@@ -278,7 +278,7 @@ describe('the search for unobserved events', () => {
   })
 })
 
-describe('the watch check', () => {
+describe('watch check of a store', () => {
   const whole = [put(A1), put(A2, A1), put(B3)] as const
 
   it('accepts correct events in any batches from any revision', () => {
@@ -305,10 +305,11 @@ describe('the watch check', () => {
     ['events of what nobody did', story().watch(1, [4, ...whole, gone(B3, 4)]), 'linearizable'],
   ]
   for (const [name, history, rule] of wrong) {
-    it(`detects a violation of ${name}`, () => assert.ok(history.rules().includes(rule), history.rules().join(', ')))
+    it(`detects a violation of the rule ${name}`, () =>
+      assert.ok(history.rules().includes(rule), history.rules().join(', ')))
   }
 
-  it('detects a violation of atomic', () => {
+  it('detects a violation of the rule atomic', () => {
     const writes = [
       { key: '/a', value: 'one' },
       { key: '/b', value: 'uno' },
@@ -326,7 +327,7 @@ describe('the watch check', () => {
   })
 })
 
-describe('the lease check', () => {
+describe('lease check of a store', () => {
   const LEASE = 77
   const leased = { ...A1, lease: LEASE }
   const granted = (ttlMs: number): Story =>
@@ -368,7 +369,7 @@ describe('the lease check', () => {
   })
 })
 
-describe('the check of failures', () => {
+describe('check of store failures', () => {
   it('accepts compaction errors only after a compaction', () => {
     const past = { start: '/a', revision: 1, via: 'backend' } as const
     const failed = (history: Story): Story => {

@@ -15,7 +15,7 @@ const answers = new Map((JSON.parse(text) as Answer[]).map((answer) => [answer.i
 
 describe('CEL', () => {
   for (const expr of EXPRESSIONS) {
-    it(`has cel-go's result for ${expr}`, () => {
+    it(`evaluates ${expr} to the same result as cel-go`, () => {
       const answer = answers.get(expr)
       assert.ok(answer, 'Record the answers again: node test/upstream/cel-spec.ts --record')
       assert.deepEqual(differences(evaluate(expr), answer), [])

@@ -7,13 +7,13 @@ import { replay } from './replay.suite.ts'
 
 await replay(({ mode }) => mode === 'reads')
 
-describe('recorded answers', () => {
+describe('recorded answers of kubectl', () => {
   it('cover all scenes', async () => {
     const scenes = (await recordedScenes()).map(({ name }) => name)
     assert.deepEqual([...(await readAnswers()).keys()].sort(), scenes.sort())
   })
 
-  it('read back what was written', () => {
+  it('round-trip through their file format', () => {
     const text = '== one\n$ get pods\n> NAME\n>~last\n! error: x\n= 1\n$ get none\n'
     const answers = [
       { line: 'get pods', code: 1, out: 'NAME\nlast', err: 'error: x\n' },

@@ -23,7 +23,7 @@ export async function replay(isChosen: (scene: Scene) => boolean): Promise<void>
     })
     after(() => stage[Symbol.asyncDispose]())
     for (const scene of scenes) {
-      it(`answers as upstream does: ${scene.name}`, async () => {
+      it(`prints what upstream's prints: ${scene.name}`, async () => {
         assert.deepEqual(differences(recorded.get(scene.name) ?? [], await stage.play(scene)), [])
       })
     }

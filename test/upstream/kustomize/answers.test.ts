@@ -8,13 +8,13 @@ import { CASES } from './cases.ts'
 const recorded = await readAnswers()
 const built = await buildAll(buildOurs, Object.entries(CASES))
 
-describe('recorded kustomizations', () => {
+describe('kustomize with recorded answers', () => {
   for (const [name, text] of built) {
     if (isListed(name)) continue
     it(`builds ${name.replaceAll('\n', ' | ')} as upstream does`, () => assert.equal(text, recorded.get(name)))
   }
 
-  it('has an answer for each case and no other', () => {
+  it('has an answer for each case and no others', () => {
     assert.deepEqual([...recorded.keys()].sort(), Object.keys(CASES).sort())
   })
 })
