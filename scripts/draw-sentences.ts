@@ -112,12 +112,18 @@ function withConstants(name: string, source: string): string {
   })
 }
 
-/** The value of the first variable in an expression, or the length of an array. */
+/** The longest code that is shown for a value. */
+const LONGEST = 80
+
+/** The value of the first variable in an expression, one of its properties, or the length of an array. */
 function valueOf(code: string, row: Row): string | undefined {
-  const list = row.get(/^(\w+)\.length$/.exec(code)?.[1] ?? '') ?? ''
-  if (/^\[.*\]$/.test(list)) return String(itemsAt(list, outlineOf(list), 1).length)
+  const [, name = '', property = ''] = /^(\w+)\.(\w+)$/.exec(code) ?? []
+  const whole = row.get(name) ?? ''
+  if (property === 'length' && /^\[.*\]$/.test(whole)) return String(itemsAt(whole, outlineOf(whole), 1).length)
+  if (whole.startsWith('{')) return propertyOf(whole, property)
   if (/\.length\b|===| \? /.test(code)) return undefined
-  return code.match(/[A-Za-z]\w*/g)?.flatMap((name) => row.get(name) ?? [])[0]
+  const value = code.match(/[A-Za-z]\w*/g)?.flatMap((word) => row.get(word) ?? [])[0]
+  return value !== undefined && value.length > LONGEST && /^[[{]/.test(value) ? `${value.slice(0, LONGEST)}…` : value
 }
 
 /** The literals that the variables of a template take in the nearest `for (const … of …)` that has one of them. */
@@ -146,7 +152,6 @@ function rowsAround(source: string, outline: string, before: number, template: s
 
 /** A text, or any other literal that is short. */
 const LITERAL = /^(?:'(?:\\.|[^'])*'|"[^"]*"|`[^`]*`|[^'"`(]{1,80}|\[[^(]{1,80}\]|\{[^(]{1,80}\})/
-const LONGEST = 80
 
 function propertyOf(item: string, name: string): string | undefined {
   const at = new RegExp(`\\b${name}: `).exec(item)
@@ -161,11 +166,9 @@ function elementsOf(item: string): (string | undefined)[] {
   return key === null ? [literalText(item)] : [textOf(key[1] as string), literalText(item.slice(key[0].length))]
 }
 
-/** The text of a literal, or the beginning of other code. */
+/** The text of a literal, or other code as it is. */
 function literalText(value: string): string {
-  if (LITERAL.exec(value)?.[0] === value) return textOf(value)
-  const code = plain(value)
-  return code.length <= LONGEST ? code : `${code.slice(0, LONGEST)}…`
+  return LITERAL.exec(value)?.[0] === value ? textOf(value) : plain(value)
 }
 
 /** The items of a list of arguments, elements or properties that begins here. */

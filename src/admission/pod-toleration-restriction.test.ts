@@ -54,7 +54,7 @@ describe('PodTolerationRestriction', () => {
       [anyA],
     ],
     [
-      'no rejection if the namespace has an empty whitelist',
+      'no toleration, but admits the pod, if the namespace has an empty whitelist',
       { own: [a], whitelist: '', cluster: { whitelist: [b] } },
       [a],
     ],

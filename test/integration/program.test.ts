@@ -250,7 +250,7 @@ describe('program that bin/hyperkube starts', () => {
 
   for (const PATH of [undefined, '', '/nonexistent']) {
     const skip = process.platform === 'win32' && 'no sh'
-    it(`starts through a symlink with PATH ${PATH === undefined ? 'unset' : `"${PATH}"`}`, { skip }, async () => {
+    it(`starts through a symlink with PATH ${JSON.stringify(PATH)}`, { skip }, async () => {
       const env = PATH === undefined ? {} : { PATH }
       const { code, out, err } = await run([join(home, 'kubectl'), 'echo'], { env })
       assert.deepEqual([code, err, (JSON.parse(out) as Report).invokedAs], [5, '', 'kubectl'])

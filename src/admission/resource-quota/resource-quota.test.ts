@@ -272,7 +272,7 @@ describe('ResourceQuota for pods', () => {
     ['an unknown scope', { scopes: ['Other'] }, pod(), false],
   ]
   for (const [what, spec, object, counts] of scopes) {
-    it(`${counts ? 'counts' : 'does not count'} in a quota for ${what} the pod ${JSON.stringify(object).slice(30, 90)}`, async () => {
+    it(`${counts ? 'counts' : 'does not count'} the pod ${JSON.stringify(object).slice(30, 90)} in a quota for ${what}`, async () => {
       const on = stage([quota({ pods: '5' }, {}, spec)])
       assert.equal(await admit(on, { resource: 'pods', object }), undefined)
       assert.equal(used(on)?.['pods'], counts ? '1' : '0')

@@ -23,7 +23,7 @@ const CASES: readonly (readonly [
 ]
 
 for (const [what, answeredMs, listedMs, faults] of CASES) {
-  it(`a container runtime that ${what} has ${faults.length === 0 ? 'no errors' : `the errors ${faults.join(', ')}`}`, () => {
+  it(`a container runtime that ${what} has the errors ${JSON.stringify(faults)}`, () => {
     assert.deepEqual(contactFaults({ startedMs: 0, answeredMs, listedMs }, 600_000), faults)
   })
 }

@@ -302,7 +302,7 @@ describe('watch check of a store', () => {
     ['reliable', story().watch(1, [3, put(A1), put(B3)]), 'reliable'],
     ['prev-value', story().watch(1, [3, put(A1), put(A2, { ...A1, value: 'none' }), put(B3)]), 'prev-value'],
     ['bookmarks of what has not happened', new Story().watch(1, [1]).put('/a', 'one', 1), 'real-time order'],
-    ['events of what nobody did', story().watch(1, [4, ...whole, gone(B3, 4)]), 'linearizable'],
+    ['events of writes that never happened', story().watch(1, [4, ...whole, gone(B3, 4)]), 'linearizable'],
   ]
   for (const [name, history, rule] of wrong) {
     it(`detects a violation of the rule ${name}`, () =>
