@@ -7,10 +7,10 @@ import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
 import { connectWebSocket, WebSocketError } from '#lib/http/websocket.ts'
 import { ProgramError } from '#lib/program.ts'
+import { Tunnel, type TunnelOptions } from '#lib/tunnel/tunnel.ts'
 
 import type { AgentSettings } from './parameters.ts'
 import { type AgentServer, planAnswer, type TunnelEnd } from './server.ts'
-import { Tunnel, type TunnelOptions } from './tunnel.ts'
 
 const ASK_MS = 30_000
 const MAX_PLAN_BYTES = 16 << 20

@@ -7,8 +7,8 @@ import type { Exchange } from '#lib/http/exchange.ts'
 import { createHttpServer } from '#lib/http/server.ts'
 import { acceptWebSocket, type WebSocketConnection } from '#lib/http/websocket.ts'
 import { secureRandom } from '#lib/random.ts'
+import { Tunnel } from '#lib/tunnel/tunnel.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
-import { Tunnel } from '#supervisor/agent/tunnel.ts'
 
 export class AgentServer implements AsyncDisposable {
   /** `register`, `connect` and `config` as they came. */

@@ -6,8 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { callbackify } from 'node:util'
 
-import type { WebSocketConnection } from '#lib/http/websocket.ts'
-
+import type { WebSocketConnection } from '../http/websocket.ts'
 import { decodeFrame, encodeFrame, type Frame, FRAME_KINDS, FrameError } from './frames.ts'
 
 export interface TunnelOptions {
