@@ -40,9 +40,9 @@ export interface WebSocketConnection extends AsyncIterable<WebSocketMessage> {
   readonly protocol: string
   /**
    * Sends one message, binary unless it is a string. Resolves when there is room for the next one; rejects with
-   * `WebSocketError` `broken` when the connection is gone.
+   * `WebSocketError` `broken` when the connection is gone. Calls `flushed` when the socket has accepted the message.
    */
-  send(message: Buffer | string): Promise<void>
+  send(message: Buffer | string, flushed?: () => void): Promise<void>
   /** False while the other side is behind, so that `send` waits. */
   readonly hasRoom: boolean
   /** Says goodbye and resolves when the other side has answered, or has not within a few seconds. */
@@ -57,8 +57,13 @@ export interface WebSocketLimits {
   readonly clock: Clock
   /** Larger messages end the connection with code 1009. Default 32 MiB. */
   readonly maxPayloadBytes?: number
-  /** Ping this often; a peer that has not answered by the next ping is given up. None unless given. */
+  /** The time between pings. Default: no pings. */
   readonly pingIntervalMs?: number
+  /**
+   * A connection with pings ends after receiving nothing for this time. All received data counts, and time in which we
+   * do not read does not. Default: two intervals.
+   */
+  readonly silenceLimitMs?: number
 }
 
 const MAX_PAYLOAD_BYTES = 32 << 20
@@ -117,6 +122,8 @@ export interface ConnectOptions extends WebSocketLimits {
   readonly url: string
   /** Subprotocols to offer, best first. */
   readonly protocols?: readonly string[]
+  /** Accepts a server that chooses none of `protocols`: then `protocol` is empty. Default: such a server is refused. */
+  readonly isProtocolOptional?: boolean
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
   readonly tls?: ClientTls
   readonly signal?: AbortSignal
@@ -129,7 +136,7 @@ const CONNECT_TIMEOUT_MS = 30_000
 /** Connects to a server. Redirects are not followed. Rejects with `WebSocketError`. */
 export async function connectWebSocket(options: ConnectOptions): Promise<WebSocketConnection> {
   const raw = await openClient(options)
-  const { protocols = [], timeoutMs = CONNECT_TIMEOUT_MS } = options
+  const { timeoutMs = CONNECT_TIMEOUT_MS } = options
   return new Promise((resolve, reject) => {
     const fail = (error: WebSocketError): void => {
       finish()
@@ -163,11 +170,15 @@ export async function connectWebSocket(options: ConnectOptions): Promise<WebSock
     raw.on('open', () => {
       finish()
       raw.removeAllListeners('error')
-      const isOffered = protocols.length === 0 ? chosen === '' : protocols.includes(chosen)
-      if (!isOffered) return fail(new WebSocketError('refused', `The server speaks "${chosen}", which nobody offered`))
+      if (!isAcceptable(chosen, options))
+        return fail(new WebSocketError('refused', `The server speaks "${chosen}", which nobody offered`))
       if (socket !== undefined) resolve(wrap(raw, socket, options, chosen))
     })
   })
+}
+
+function isAcceptable(chosen: string, { protocols = [], isProtocolOptional = false }: ConnectOptions): boolean {
+  return chosen === '' ? protocols.length === 0 || isProtocolOptional : protocols.includes(chosen)
 }
 
 async function openClient({
@@ -217,17 +228,14 @@ function wrap(raw: WebSocket, socket: Duplex, limits: WebSocketLimits, protocol 
       resolve({ code, reason: reason.toString() })
     })
   })
-  // A peer that does not read gets no answer to each of its pings: the protocol asks for one to the last only.
-  raw.on('ping', (data) => {
-    if (raw.bufferedAmount <= MAX_BUFFERED_BYTES) raw.pong(data)
-  })
+  answerPings(raw)
   // 'close' follows and notifies all listeners.
   raw.on('error', () => undefined)
-  const ping = limits.pingIntervalMs === undefined ? undefined : keepPinging(raw, limits.clock, limits.pingIntervalMs)
+  const ping = limits.pingIntervalMs === undefined ? undefined : keepPinging(raw, socket, limits)
   return {
     protocol,
     closed,
-    send: (message) => send(raw, socket, message),
+    send: (message, flushed) => send(raw, socket, message, flushed),
     get hasRoom() {
       return raw.bufferedAmount <= MAX_BUFFERED_BYTES
     },
@@ -243,12 +251,13 @@ function wrap(raw: WebSocket, socket: Duplex, limits: WebSocketLimits, protocol 
   }
 }
 
-function send(raw: WebSocket, socket: Duplex, message: Buffer | string): Promise<void> {
+function send(raw: WebSocket, socket: Duplex, message: Buffer | string, flushed?: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (cause?: Error): void => reject(new WebSocketError('broken', 'The connection is gone', { cause }))
     if (raw.readyState !== raw.OPEN) return fail()
     raw.send(message, { binary: typeof message !== 'string' }, (error) => {
       if (error) fail(error)
+      else flushed?.()
     })
     if (raw.bufferedAmount <= MAX_BUFFERED_BYTES) return resolve()
     const done = (): void => {
@@ -265,20 +274,53 @@ function send(raw: WebSocket, socket: Duplex, message: Buffer | string): Promise
   })
 }
 
-function keepPinging(raw: WebSocket, clock: Clock, intervalMs: number): Timer {
-  let isAlive = true
-  let timer: Timer
-  raw.on('pong', () => {
-    isAlive = true
-  })
-  const beat = (): void => {
-    if (!isAlive) return raw.terminate()
-    isAlive = false
-    raw.ping()
-    timer = clock.after(intervalMs, beat, { background: true })
+/**
+ * Answers pings even behind much data. While the socket has not accepted an answer, only the latest ping waits for
+ * one, as the protocol permits: a flood of pings takes no memory.
+ */
+function answerPings(raw: WebSocket): void {
+  let isSending = false
+  let latest: Buffer | undefined
+  const answer = (data: Buffer): void => {
+    isSending = true
+    latest = undefined
+    raw.pong(data, undefined, () => {
+      isSending = false
+      if (latest !== undefined) answer(latest)
+    })
   }
-  timer = clock.after(intervalMs, beat, { background: true })
+  raw.on('ping', (data) => {
+    if (isSending) latest = data
+    else answer(data)
+  })
+}
+
+function keepPinging(raw: WebSocket, socket: Duplex, limits: WebSocketLimits): Timer {
+  const { clock, pingIntervalMs = 0, silenceLimitMs = 2 * pingIntervalMs } = limits
+  let lastSign = clock.elapsed()
+  let nextPing = lastSign + pingIntervalMs
+  let readBytes = bytesReadBy(socket)
+  let timer: Timer
+  const alive = (): void => void (lastSign = clock.elapsed())
+  raw.on('message', alive).on('ping', alive).on('pong', alive)
+  const beat = (): void => {
+    const now = clock.elapsed()
+    // Part of a large message counts too.
+    if (bytesReadBy(socket) !== readBytes || raw.isPaused) alive()
+    readBytes = bytesReadBy(socket)
+    if (now - lastSign >= silenceLimitMs) return raw.terminate()
+    if (now >= nextPing) {
+      raw.ping()
+      nextPing = now + pingIntervalMs
+    }
+    timer = clock.after(Math.min(nextPing, lastSign + silenceLimitMs) - now, beat, { background: true })
+  }
+  timer = clock.after(Math.min(pingIntervalMs, silenceLimitMs), beat, { background: true })
   return { cancel: () => timer.cancel() }
+}
+
+function bytesReadBy(socket: Duplex): number {
+  return (socket as { readonly bytesRead?: number }).bytesRead ?? 0
 }
 
 /** Messages on their way to the reader; stops the connection while too many wait. For one reader. */
