@@ -6,6 +6,7 @@ import { string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
 import { LOG_FLAGS } from '#lib/log/flags.ts'
 import { defineProgram, type Program, type ProgramContext, ProgramError } from '#lib/program.ts'
+import { connectTo } from '#lib/tunnel/connect-to.ts'
 import { Agent } from '#supervisor/agent/agent.ts'
 import { type AgentSettings, nodeParameters } from '#supervisor/agent/parameters.ts'
 import { createServerLink, fetchServerCa, isCaOf } from '#supervisor/agent/server-link.ts'
@@ -92,7 +93,7 @@ export const agent: Program = defineProgram({
       settings,
       ca,
       parameters: () => nodeParameters(host, settings),
-      allows: (_, address) => isOfThisMachine(address),
+      accept: connectTo((_, address) => isOfThisMachine(address)),
     })
     closing.defer(() => link.close())
     running = new Agent({ host, server: link, createSupervisor, report: leaveStatus })

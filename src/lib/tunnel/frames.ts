@@ -1,6 +1,19 @@
 /**
- * The frames of a tunnel: many connections in one. Each message has a head of signed varints (message id, connection
- * id, type, optional deadline) and a body. The format is remotedialer's.
+ * The frames of a tunnel: many streams in one WebSocket. Each binary message has a head of signed varints (message id,
+ * stream id, kind; then a deadline for the kinds 1 and 2) and a body. The kinds 1 to 8 are remotedialer's.
+ *
+ * Version 2 (subprotocol `hyperkube.tunnel.v2`) uses `data` with at most 32 KiB, and its own kinds instead of the others:
+ *
+ * | kind | body | meaning |
+ * |---|---|---|
+ * | 16 open | priority (0 interactive, 1 bulk), `protocol/address` | opens a stream; both sides may send 256 KiB at once |
+ * | 17 window | varint | the receiver permits so many more bytes, at most 16 MiB in total |
+ * | 18 end | - | the sender sends no more data on this stream; the other direction stays open |
+ * | 19 reset | code, text | the stream has failed in both directions |
+ * | 20 probe | up to 8 bytes | the other side answers at once; stream 0 |
+ * | 21 echo | body of the probe | the answer; only the latest probe needs one |
+ *
+ * The server numbers its streams 2, 4, 6 and so on, the agent 1, 3, 5.
  */
 
 export const FRAME_KINDS = {
@@ -11,54 +24,185 @@ export const FRAME_KINDS = {
   removeClient: 5,
   pause: 6,
   resume: 7,
+  sync: 8,
+  open: 16,
+  window: 17,
+  end: 18,
+  reset: 19,
+  probe: 20,
+  echo: 21,
 } as const
 
 export interface Frame {
-  readonly connection: number
+  readonly stream: number
   readonly kind: number
   readonly body: Buffer
 }
 
+export type Priority = 'interactive' | 'bulk'
+
+export interface Target {
+  readonly protocol: string
+  readonly address: string
+  readonly priority: Priority
+}
+
+/** The peer broke the rules of the protocol. */
 export class FrameError extends Error {
   override readonly name = 'FrameError'
 }
 
-export function encodeFrame(id: number, { connection, kind, body }: Frame): Buffer {
-  const head = [...varint(id), ...varint(connection), ...varint(kind)]
+export const EMPTY_BODY: Buffer = Buffer.alloc(0)
+/** Largest body of a data frame that we send, and in version 2 of one that we accept. */
+export const MAX_DATA_BYTES: number = 32 << 10
+/** Of addresses and of the texts of errors. */
+const MAX_TEXT_BYTES = 1024
+/** Older peers read no more of an error. */
+const MAX_ERROR_BYTES = 100
+const MAX_SYNC_BYTES = 1 << 20
+const MAX_VARINT_BYTES = 10
+
+export function encodeFrame(id: number, { stream, kind, body }: Frame): Buffer {
+  const head = [...varint(id), ...varint(stream), ...varint(kind)]
   // In milliseconds; 0 means none.
-  if (hasDeadline(kind)) head.push(...varint(0))
-  return Buffer.concat([Buffer.from(head), body])
+  if (hasDeadline(kind)) head.push(0)
+  const message = Buffer.allocUnsafe(head.length + body.length)
+  message.set(head)
+  message.set(body, head.length)
+  return message
 }
 
-/** Throws FrameError. */
+/** Throws FrameError. The body is a part of `message`. */
 export function decodeFrame(message: Buffer): Frame {
-  let at = 0
-  const next = (): bigint => {
-    let value = 0n
-    for (let shift = 0n; shift < 70n; shift += 7n) {
-      const byte = message[at++]
-      if (byte === undefined) throw new FrameError('a message of the tunnel ends within its head')
-      value |= BigInt(byte & 0x7f) << shift
-      if (byte < 0x80) return (value >> 1n) ^ -(value & 1n)
-    }
-    throw new FrameError('a number in a message of the tunnel is too long')
-  }
-  next()
-  const [connection, kind] = [Number(next()), Number(next())]
-  if (!Number.isSafeInteger(connection)) throw new FrameError('a connection of the tunnel has too large a number')
-  if (hasDeadline(kind)) next()
-  return { connection, kind, body: message.subarray(at) }
+  const reader = new VarintReader(message)
+  reader.skip()
+  const stream = reader.next()
+  const kind = reader.next()
+  if (hasDeadline(kind)) reader.skip()
+  return { stream, kind, body: message.subarray(reader.at) }
 }
 
 function hasDeadline(kind: number): boolean {
   return kind === FRAME_KINDS.data || kind === FRAME_KINDS.connect
 }
 
+/** The body of `connect`. */
+export function encodeAddress({ protocol, address }: Omit<Target, 'priority'>): Buffer {
+  return Buffer.from(`${protocol}/${address}`)
+}
+
+/** Throws FrameError. */
+export function decodeAddress(body: Buffer): Target {
+  if (body.length > MAX_TEXT_BYTES) throw new FrameError(`An address has ${body.length} bytes`)
+  const text = body.toString()
+  const at = text.indexOf('/')
+  if (at < 0) throw new FrameError('An address has no protocol')
+  return { protocol: text.slice(0, at), address: text.slice(at + 1), priority: 'interactive' }
+}
+
+/** The body of `open`. */
+export function encodeOpen(target: Target): Buffer {
+  return Buffer.concat([Buffer.from([target.priority === 'bulk' ? 1 : 0]), encodeAddress(target)])
+}
+
+/** Throws FrameError. */
+export function decodeOpen(body: Buffer): Target {
+  const [priority = 2] = body
+  if (priority > 1) throw new FrameError('A stream has an unknown priority')
+  return { ...decodeAddress(body.subarray(1)), priority: priority === 1 ? 'bulk' : 'interactive' }
+}
+
+/** The body of `error`. */
+export function encodeError(text: string): Buffer {
+  return Buffer.from(text).subarray(0, MAX_ERROR_BYTES)
+}
+
+export function decodeError(body: Buffer): string {
+  return body.toString('utf8', 0, MAX_TEXT_BYTES)
+}
+
+/** The body of `sync`: the ids of all streams that are open, eight bytes each. */
+export function encodeSync(streams: Iterable<number>): Buffer {
+  const ids = [...streams]
+  const body = Buffer.allocUnsafe(ids.length * 8)
+  for (const [at, id] of ids.entries()) body.writeBigInt64LE(BigInt(id), at * 8)
+  return body
+}
+
+/** Throws FrameError. */
+export function decodeSync(body: Buffer): Set<number> {
+  if (body.length % 8 > 0 || body.length > MAX_SYNC_BYTES)
+    throw new FrameError(`${body.length} bytes are no list of ids`)
+  return new Set(Array.from({ length: body.length / 8 }, (_, at) => Number(body.readBigInt64LE(at * 8))))
+}
+
+/** The body of `window`. */
+export function encodeWindow(bytes: number): Buffer {
+  return Buffer.from(varint(bytes))
+}
+
+/** Throws FrameError. */
+export function decodeWindow(body: Buffer): number {
+  return new VarintReader(body).next()
+}
+
+export const RESET_CODES = { cancelled: 0, refused: 1, failed: 2, window: 3, overflow: 4 } as const
+
+export interface Reset {
+  readonly code: number
+  readonly text: string
+}
+
+export function encodeReset({ code, text }: Reset): Buffer {
+  return Buffer.concat([Buffer.from([code]), Buffer.from(text).subarray(0, MAX_TEXT_BYTES)])
+}
+
+/** Throws FrameError. */
+export function decodeReset(body: Buffer): Reset {
+  const [code] = body
+  if (code === undefined || body.length > MAX_TEXT_BYTES + 1) throw new FrameError('A reset is malformed')
+  return { code, text: body.toString('utf8', 1) }
+}
+
+/** Reads numbers that are not negative. Throws FrameError. */
+class VarintReader {
+  at = 0
+  readonly #bytes: Buffer
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  next(): number {
+    let value = 0
+    let factor = 1
+    const end = this.#end()
+    for (; this.at < end; this.at++, factor *= 128) value += ((this.#bytes[this.at] ?? 0) & 0x7f) * factor
+    // Zigzag: odd numbers are negative.
+    if (value % 2 !== 0 || value / 2 > Number.MAX_SAFE_INTEGER) throw new FrameError('A number is out of range')
+    return value / 2
+  }
+
+  /** Message ids of other peers have 63 bits, and nothing depends on them. */
+  skip(): void {
+    this.at = this.#end()
+  }
+
+  #end(): number {
+    for (let end = this.at; end < this.at + MAX_VARINT_BYTES; end++) {
+      const byte = this.#bytes[end]
+      if (byte === undefined) throw new FrameError('A message ends within a number')
+      if (byte < 0x80) return end + 1
+    }
+    throw new FrameError('A number is too long')
+  }
+}
+
 /** Zigzag encoding keeps small numbers short regardless of sign. The numbers here are never negative. */
 function varint(value: number): number[] {
   const bytes: number[] = []
-  let rest = BigInt(value) << 1n
-  for (; rest >= 0x80n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80)
-  bytes.push(Number(rest))
+  let rest = value * 2
+  for (; rest >= 0x80; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80)
+  bytes.push(rest)
   return bytes
 }

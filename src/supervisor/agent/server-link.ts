@@ -7,7 +7,7 @@ import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
 import { connectWebSocket, WebSocketError } from '#lib/http/websocket.ts'
 import { ProgramError } from '#lib/program.ts'
-import { Tunnel, type TunnelOptions } from '#lib/tunnel/tunnel.ts'
+import { Tunnel, TUNNEL_PROTOCOL, type TunnelOptions } from '#lib/tunnel/tunnel.ts'
 
 import type { AgentSettings } from './parameters.ts'
 import { type AgentServer, planAnswer, type TunnelEnd } from './server.ts'
@@ -15,8 +15,9 @@ import { type AgentServer, planAnswer, type TunnelEnd } from './server.ts'
 const ASK_MS = 30_000
 const MAX_PLAN_BYTES = 16 << 20
 const MAX_CA_BYTES = 1 << 20
-/** A silent peer counts as lost after this time, for example after a virtual switch was created. */
+/** A silent peer counts as lost after some of these, for example after a virtual switch was created. */
 const PING_MS = 10_000
+const SILENCE_MS = 25_000
 
 export interface LinkOptions extends TunnelOptions {
   readonly clock: Clock
@@ -106,10 +107,21 @@ async function openTunnel(
   const url = `${base}/v3/connect${mode === 'register' ? '/register' : ''}`
   try {
     const headers = await headersOf(settings, parameters)
-    const connection = await connectWebSocket({ clock, url, headers, tls, signal, pingIntervalMs: PING_MS })
+    const connection = await connectWebSocket({
+      clock,
+      url,
+      headers,
+      tls,
+      signal,
+      protocols: [TUNNEL_PROTOCOL],
+      // Older servers choose none.
+      isProtocolOptional: true,
+      pingIntervalMs: PING_MS,
+      silenceLimitMs: SILENCE_MS,
+    })
     opened()
     const release = onAbort(signal, () => void connection.close())
-    await new Tunnel(connection, options).serve().finally(release)
+    await new Tunnel(connection, { ...options, clock, side: 'agent' }).serve().finally(release)
     return { kind: 'ended' }
   } catch (error) {
     const { message } = error as Error

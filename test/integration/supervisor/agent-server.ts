@@ -7,7 +7,7 @@ import type { Exchange } from '#lib/http/exchange.ts'
 import { createHttpServer } from '#lib/http/server.ts'
 import { acceptWebSocket, type WebSocketConnection } from '#lib/http/websocket.ts'
 import { secureRandom } from '#lib/random.ts'
-import { Tunnel } from '#lib/tunnel/tunnel.ts'
+import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 
 export class AgentServer implements AsyncDisposable {
@@ -80,8 +80,11 @@ export class AgentServer implements AsyncDisposable {
     this.parameters = JSON.parse(text) as unknown
     this.asked.push(pathname.slice('/v3/connect'.length) || '/')
     if (pathname === '/v3/connect/config') return exchange.respond(this.plan[0], [], this.plan[1])
-    this.#connection = await acceptWebSocket(exchange, { clock: realClock })
-    this.#tunnel = new Tunnel(this.#connection)
+    this.#connection = await acceptWebSocket(exchange, {
+      clock: realClock,
+      choose: (offered) => offered.find((name) => name === TUNNEL_PROTOCOL),
+    })
+    this.#tunnel = new Tunnel(this.#connection, { clock: realClock })
     await this.#tunnel.serve().catch(() => undefined)
   }
 }

@@ -16,6 +16,7 @@ import { eventually } from '#kits/lib/eventually.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { createSeededRandom } from '#lib/random.ts'
+import { connectTo } from '#lib/tunnel/connect-to.ts'
 import { Agent } from '#supervisor/agent/agent.ts'
 import { type AgentSettings, nodeParameters } from '#supervisor/agent/parameters.ts'
 import { createServerLink, fetchServerCa } from '#supervisor/agent/server-link.ts'
@@ -79,7 +80,7 @@ test('an agent applies the plan of the server', async (t) => {
     settings,
     ca,
     parameters: () => nodeParameters(host, settings),
-    allows: (_, address) => address.startsWith('127.0.0.1:'),
+    accept: connectTo((_, address) => address.startsWith('127.0.0.1:')),
   })
   closing.defer(() => link.close())
   const agent = new Agent({

@@ -1,0 +1,40 @@
+/** The shortest time in which the other side of a tunnel has answered a probe: the delay without queues. */
+import type { Clock } from '../clock.ts'
+
+const PROBE_EVERY_MS = 1000
+
+export class RoundTrip {
+  readonly #clock: Clock
+  readonly #send: (body: Buffer) => void
+  #sequence = 0
+  #sentAtMs = -Infinity
+  #isOpen = false
+  #shortestMs = 0
+
+  constructor(clock: Clock, send: (body: Buffer) => void) {
+    this.#clock = clock
+    this.#send = send
+  }
+
+  /** 0 until the first answer. Probes again if the last probe is old. */
+  get shortestMs(): number {
+    if (!this.#isOpen && this.#clock.elapsed() - this.#sentAtMs >= PROBE_EVERY_MS) this.probe()
+    return this.#shortestMs
+  }
+
+  probe(): void {
+    this.#isOpen = true
+    this.#sentAtMs = this.#clock.elapsed()
+    this.#sequence = (this.#sequence + 1) >>> 0
+    const body = Buffer.alloc(4)
+    body.writeUInt32BE(this.#sequence)
+    this.#send(body)
+  }
+
+  answered(body: Buffer): void {
+    if (!this.#isOpen || body.length !== 4 || body.readUInt32BE() !== this.#sequence) return
+    this.#isOpen = false
+    const tookMs = this.#clock.elapsed() - this.#sentAtMs
+    this.#shortestMs = this.#shortestMs === 0 ? tookMs : Math.min(this.#shortestMs, tookMs)
+  }
+}
