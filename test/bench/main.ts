@@ -28,6 +28,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['testing', () => import('./testing.bench.ts')],
   ['flood', () => import('./flood.bench.ts')],
   ['cel', () => import('./cel.bench.ts')],
+  ['tunnel', () => import('./tunnel.bench.ts')],
 ]
 
 async function main(args: readonly string[]): Promise<number> {

@@ -302,6 +302,8 @@ bench-flood | 5 | - | apiserver | bench/main.ts flood
   How long well-behaved clients wait while one floods the server
 bench-cel | 4 | go | cel | bench/main.ts cel --reference
   CEL evaluations a second beside cel-go
+bench-tunnel | 1 | - | lib/tunnel lib/http | bench/main.ts tunnel
+  Copies through a tunnel, and small requests beside them
 bench-network-policies | 4 | root networks | network | bench/network-policies.ts
   How long a changed policy takes to reach the kernel
 `
