@@ -50,8 +50,10 @@ async function main(args: readonly string[]): Promise<number> {
     const { bench } = await load()
     process.stdout.write(`\n# ${name}: ${bench.about}\n`)
     const start = performance.now()
-    for (const table of await bench.run({ reference, only })) process.stdout.write(printTable(table))
+    const tables = await bench.run({ reference, only })
+    for (const table of tables) process.stdout.write(printTable(table))
     process.stdout.write(`  (${figure((performance.now() - start) / 1000)} s)\n`)
+    for (const { result } of tables) if (result !== undefined) process.stdout.write(`${result}\n`)
   }
   return 0
 }

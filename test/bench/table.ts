@@ -7,6 +7,8 @@ export interface Table {
   readonly rows: readonly (readonly string[])[]
   /** What one must know to read the figures. */
   readonly notes?: readonly string[]
+  /** The result in one line, for the page of judges. */
+  readonly result?: string
 }
 
 /** A table before its figures are text, so that runs can be set side by side. */

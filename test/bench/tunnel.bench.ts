@@ -71,7 +71,8 @@ async function measureWays(ways: readonly Way[]): Promise<Table> {
     title: 'one copy, and requests beside it',
     columns: ['', 'up MB/s', 'down MB/s', 'p50 ms, up', 'p99 ms, up', 'p50 ms, down', 'p99 ms, down'],
     rows,
-    notes: [`Requests have ${REQUEST.length} bytes each way and their own streams.`, results.at(-1) ?? ''],
+    notes: [`Requests have ${REQUEST.length} bytes each way and their own streams.`],
+    result: results.at(-1) ?? '',
   }
 }
 
@@ -82,9 +83,9 @@ async function measure(way: Way, direction: Direction): Promise<Measured> {
   const rate = COPY_BYTES / 1000 / (performance.now() - start)
   const latencies: number[] = []
   if (way.request === undefined) return { rate, latencies }
-  let isOver = false
-  const copying = way.copy(direction, COPY_BYTES).finally(() => (isOver = true))
-  while (!isOver) {
+  const over = new AbortController()
+  const copying = way.copy(direction, COPY_BYTES).finally(() => over.abort())
+  while (!over.signal.aborted) {
     const sent = performance.now()
     await way.request()
     latencies.push(performance.now() - sent)

@@ -269,6 +269,51 @@ describe('WebSocket', () => {
     socket.destroy()
   })
 
+  it('accepts a server that chooses no subprotocol only if that is optional', async () => {
+    const port = await start(echo)
+    await assert.rejects(connect(port, { protocols: ['a', 'b'] }), failsWith('refused'))
+    const socket = await connect(port, { protocols: ['a', 'b'], isProtocolOptional: true })
+    assert.equal(socket.protocol, '')
+    socket.destroy()
+  })
+
+  it('calls back when the socket has accepted a message', async () => {
+    const socket = await connect(await start(echo))
+    await new Promise<void>((resolve) => void socket.send('x', resolve))
+    socket.destroy()
+  })
+
+  it('counts all received data as a sign of life, and ends after the limit of silence', async () => {
+    const clock = createVirtualClock()
+    const signs: string[] = []
+    const port = await start(async (exchange) => {
+      const socket = await acceptWebSocket(exchange, { clock, pingIntervalMs: 10_000, silenceLimitMs: 25_000 })
+      void socket.closed.then(({ code }) => signs.push(`closed ${code}`))
+      for await (const { data } of socket) signs.push(data.toString())
+    }, true)
+    const peer = connectNet(port, '127.0.0.1')
+    cleanups.push(() => peer.destroy())
+    const key = Buffer.alloc(16).toString('base64')
+    peer.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n')
+    peer.write(`Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`)
+    peer.resume()
+    await until(() => clock.pending > 0)
+    // It answers no pings, and sends the parts of a message.
+    peer.write(Buffer.from([0x82, 0x85, 0, 0, 0, 0]))
+    for (const part of ['h', 'e', 'l', 'l', 'o']) {
+      await clock.advance(20_000)
+      peer.write(part)
+      await turns(50)
+    }
+    await until(() => signs.length > 0)
+    await clock.advance(24_000)
+    await turns(20)
+    assert.deepEqual(signs, ['hello'])
+    await clock.advance(2000)
+    await until(() => signs.length > 1)
+    assert.deepEqual(signs, ['hello', 'closed 1006'])
+  })
+
   it('aborts connecting by timeout and by signal', async () => {
     const port = await start(() => undefined)
     const clock = createVirtualClock()

@@ -301,13 +301,15 @@ function keepPinging(raw: WebSocket, socket: Duplex, limits: WebSocketLimits): T
   let nextPing = lastSign + pingIntervalMs
   let readBytes = bytesReadBy(socket)
   let timer: Timer
-  const alive = (): void => void (lastSign = clock.elapsed())
+  const alive = (): void => {
+    lastSign = clock.elapsed()
+    readBytes = bytesReadBy(socket)
+  }
   raw.on('message', alive).on('ping', alive).on('pong', alive)
   const beat = (): void => {
     const now = clock.elapsed()
     // Part of a large message counts too.
     if (bytesReadBy(socket) !== readBytes || raw.isPaused) alive()
-    readBytes = bytesReadBy(socket)
     if (now - lastSign >= silenceLimitMs) return raw.terminate()
     if (now >= nextPing) {
       raw.ping()

@@ -114,9 +114,10 @@ export class SendQueue {
   }
 
   #send(message: Buffer, flushed: () => void): void {
-    this.#inSocketBytes += message.length
+    const bytes = message.length + OVERHEAD_BYTES
+    this.#inSocketBytes += bytes
     const done = (): void => {
-      this.#inSocketBytes -= message.length
+      this.#inSocketBytes -= bytes
       flushed()
       this.#pump()
     }
