@@ -102,12 +102,12 @@ export class CreditStream extends TunnelStream {
   }
 
   /**
-   * Doubles a window that limits the sender: its reader took half of it in less than two delays. A larger one would
-   * only make queues longer.
+   * Doubles a window that limits the sender: its reader took half of it in less than a delay. A larger one would only
+   * make queues longer.
    */
   #grow(tookMs: number): number {
     const more = Math.min(this.#window, MAX_WINDOW_BYTES - this.#window)
-    if (more === 0 || tookMs >= 2 * this.host.delayMs || !this.host.reserve(more)) return 0
+    if (more === 0 || tookMs >= this.host.delayMs || !this.host.reserve(more)) return 0
     this.#window += more
     return more
   }

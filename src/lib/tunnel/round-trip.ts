@@ -2,6 +2,8 @@
 import type { Clock } from '../clock.ts'
 
 const PROBE_EVERY_MS = 1000
+/** The first answer may have waited for code to be loaded. */
+const FIRST_PROBES = 4
 
 export class RoundTrip {
   readonly #clock: Clock
@@ -36,5 +38,6 @@ export class RoundTrip {
     this.#isOpen = false
     const tookMs = this.#clock.elapsed() - this.#sentAtMs
     this.#shortestMs = this.#shortestMs === 0 ? tookMs : Math.min(this.#shortestMs, tookMs)
+    if (this.#sequence < FIRST_PROBES) this.probe()
   }
 }
