@@ -65,6 +65,10 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   provision: [...COMPONENT, 'cri', 'containerd'],
   supervisor: COMPONENT,
   cluster: [...WHOLE, 'resources'],
+  // The agent of a managed cluster.
+  'cluster-agent': [...COMPONENT, 'auth', 'component'],
+  // The server of many clusters: its own cluster in the process, people, tunnels and the proxy.
+  management: [...WHOLE, 'resources', 'cluster', 'provision', 'supervisor'],
   dashboard: ['meta', 'apis'],
   testing: [...WHOLE, 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster'],
   cmd: [
@@ -77,6 +81,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'kubectl',
     'provision',
     'supervisor',
+    'cluster-agent',
+    'management',
   ],
 }
 

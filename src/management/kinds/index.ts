@@ -1,0 +1,20 @@
+/** The kinds of the management API, in the order of their creation. */
+import { MEMBER, PROJECT, ROLE } from './access.ts'
+import { AUTH_PROVIDER } from './auth-provider.ts'
+import { CLUSTER } from './cluster.ts'
+import { REGISTRATION_TOKEN } from './registration-token.ts'
+import { SETTING } from './setting.ts'
+import { TOKEN } from './token.ts'
+import { USER } from './user.ts'
+
+export const MANAGEMENT_KINDS = [
+  SETTING,
+  ROLE,
+  USER,
+  TOKEN,
+  AUTH_PROVIDER,
+  CLUSTER,
+  PROJECT,
+  MEMBER,
+  REGISTRATION_TOKEN,
+] as const

@@ -1,0 +1,40 @@
+/** RegistrationToken: lets an agent register with the server. The object has a hash; the token is shown once. */
+import type { KubeObject } from '#meta/object.ts'
+
+import { defineManagementKind, immutable, INTEGER, NAME, record, TEXT, TIME } from './definition.ts'
+
+export interface RegistrationToken extends KubeObject {
+  readonly spec: RegistrationTokenSpec
+}
+
+export interface RegistrationTokenSpec {
+  readonly cluster: string
+  /** SHA-256 of the token, in hex. */
+  readonly hash: string
+  readonly expiresAt: string
+  readonly usesLeft: number
+  /** The User who asked for it. */
+  readonly createdBy?: string
+}
+
+export const REGISTRATION_TOKEN = defineManagementKind<RegistrationToken>({
+  kind: 'RegistrationToken',
+  plural: 'registrationtokens',
+  description: 'Lets the agent of a cluster register with the server. The token itself is not stored.',
+  spec: record(
+    {
+      cluster: immutable(NAME),
+      hash: immutable({ type: 'string', pattern: '^[0-9a-f]{64}$' }),
+      expiresAt: TIME,
+      usesLeft: INTEGER,
+      createdBy: TEXT,
+    },
+    ['cluster', 'hash', 'expiresAt', 'usesLeft'],
+  ),
+  columns: [
+    { name: 'Cluster', jsonPath: '.spec.cluster' },
+    { name: 'Expires', jsonPath: '.spec.expiresAt' },
+    { name: 'Uses Left', type: 'integer', jsonPath: '.spec.usesLeft' },
+  ],
+})
+export const RegistrationTokens = REGISTRATION_TOKEN.kind

@@ -1,0 +1,118 @@
+/**
+ * The management objects in memory, with a client for their changes. A change is visible here when its promise has
+ * resolved. The server reads them for each request and never asks the API for that.
+ */
+import { type Secret, Secrets } from '#apis/core/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
+import type { ApiClient, Draft } from '#client/api-client.ts'
+import { Informers } from '#client/informers.ts'
+import { type Clock, sleep } from '#lib/clock.ts'
+import type { Logger } from '#lib/log/log.ts'
+import type { Random } from '#lib/random.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { isConflict, isNotFound } from '#meta/status.ts'
+
+import { MANAGEMENT_KINDS } from './kinds/index.ts'
+
+/** The namespace of the management cluster with the secrets of the server. */
+export const MANAGEMENT_NAMESPACE = 'hyperkube-management'
+
+export interface ObjectsOptions {
+  /** Calls `onChanged` of these objects for its writes: see `createObjects`. */
+  readonly client: ApiClient
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+export class ManagementObjects {
+  readonly client: ApiClient
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly #informers: Informers
+
+  constructor({ client, clock, random, log, signal }: ObjectsOptions) {
+    this.client = client
+    this.clock = clock
+    this.random = random
+    this.log = log
+    const onError = (error: unknown, { plural }: Kind): void =>
+      log.error(error, 'Failed to watch', { resource: plural })
+    this.#informers = new Informers({ client, random, signal, onError })
+    for (const { kind } of MANAGEMENT_KINDS) this.#informers.of<KubeObject>(kind)
+  }
+
+  /** Resolves when all kinds have been listed. */
+  async synced(): Promise<void> {
+    await this.#informers.synced(MANAGEMENT_KINDS.map(({ kind }) => kind as Kind))
+  }
+
+  get<T extends KubeObject>(kind: Kind<T>, name: string): T | undefined {
+    return this.#informers.of(kind).get(name)
+  }
+
+  list<T extends KubeObject>(kind: Kind<T>): readonly T[] {
+    return [...this.#informers.of(kind).list()]
+  }
+
+  /** Called for each added, changed and deleted object, and for those that exist. */
+  listen<T extends KubeObject>(kind: Kind<T>, changed: (object: T, isDeleted: boolean) => void): void {
+    this.#informers.of(kind).listen({
+      added: (object) => changed(object, false),
+      updated: (object) => changed(object, false),
+      deleted: (object) => changed(object, true),
+    })
+  }
+
+  async create<T extends KubeObject>(kind: Kind<T>, object: Draft<T>): Promise<T> {
+    const made = await this.client.create(kind, object)
+    this.#informers.learn(kind as Kind, made)
+    return made
+  }
+
+  /** Changes the current object until no other writer is faster. `change` returns undefined to change nothing. */
+  async change<T extends KubeObject>(
+    kind: Kind<T>,
+    name: string,
+    change: (current: T) => Draft<T> | undefined,
+    options: { readonly subresource?: 'status' } = {},
+  ): Promise<T> {
+    for (let tries = 0; ; tries++) {
+      const current = await this.client.get(kind, { name })
+      const wanted = change(current)
+      if (wanted === undefined) return current
+      try {
+        const made = await this.client.update(kind, wanted, options)
+        this.#informers.learn(kind as Kind, made)
+        return made
+      } catch (error) {
+        if (!isConflict(error) || tries >= MAX_TRIES) throw error
+      }
+    }
+  }
+
+  /** Resolves when the object is gone from memory too, so that the next request does not find it. */
+  async delete(kind: Kind, name: string): Promise<void> {
+    await this.client.delete(kind, { name }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error
+    })
+    const informer = this.#informers.of(kind)
+    for (let tries = 0; informer.get(name) !== undefined && tries < MAX_TRIES; tries++)
+      await sleep(this.clock, RETRY_MS)
+  }
+
+  /** Undefined: there is none. Reads it from the API, because secrets are not kept in memory. */
+  async secret(name: string): Promise<Secret | undefined> {
+    try {
+      return await this.client.get(Secrets, { namespace: MANAGEMENT_NAMESPACE, name })
+    } catch (error) {
+      if (isNotFound(error)) return undefined
+      throw error
+    }
+  }
+}
+
+const MAX_TRIES = 50
+const RETRY_MS = 10
