@@ -68,7 +68,7 @@ export class ManagementObjects {
 
   async create<T extends KubeObject>(kind: Kind<T>, object: Draft<T>): Promise<T> {
     const made = await this.client.create(kind, object)
-    this.#informers.learn(kind as Kind, made)
+    this.#informers.learn(kind, made)
     return made
   }
 
@@ -85,7 +85,7 @@ export class ManagementObjects {
       if (wanted === undefined) return current
       try {
         const made = await this.client.update(kind, wanted, options)
-        this.#informers.learn(kind as Kind, made)
+        this.#informers.learn(kind, made)
         return made
       } catch (error) {
         if (!isConflict(error) || tries >= MAX_TRIES) throw error

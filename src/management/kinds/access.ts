@@ -1,8 +1,19 @@
+import type { Kind } from '#apis/kinds.ts'
 /** Role, Member and Project: who may do what, in the server, in a cluster and in a group of namespaces. */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 
-import { BOOLEAN, defineManagementKind, immutable, list, NAME, oneOf, record, TEXT } from './definition.ts'
+import {
+  BOOLEAN,
+  defineManagementKind,
+  type ManagementKind,
+  immutable,
+  list,
+  NAME,
+  oneOf,
+  record,
+  TEXT,
+} from './definition.ts'
 
 export type Scope = 'global' | 'cluster' | 'project'
 
@@ -62,7 +73,7 @@ const RULES = list(
   ),
 )
 
-export const ROLE = defineManagementKind<Role>({
+export const ROLE: ManagementKind<Role> = defineManagementKind<Role>({
   kind: 'Role',
   plural: 'roles',
   description: 'A set of rules that members get, in the server, in a cluster or in a project.',
@@ -81,9 +92,9 @@ export const ROLE = defineManagementKind<Role>({
     { name: 'Display Name', jsonPath: '.spec.displayName' },
   ],
 })
-export const Roles = ROLE.kind
+export const Roles: Kind<Role> = ROLE.kind
 
-export const MEMBER = defineManagementKind<Member>({
+export const MEMBER: ManagementKind<Member> = defineManagementKind<Member>({
   kind: 'Member',
   plural: 'members',
   description: 'Gives a role to a user or to a group of an identity provider.',
@@ -103,9 +114,9 @@ export const MEMBER = defineManagementKind<Member>({
     { name: 'Project', jsonPath: '.spec.project' },
   ],
 })
-export const Members = MEMBER.kind
+export const Members: Kind<Member> = MEMBER.kind
 
-export const PROJECT = defineManagementKind<Project>({
+export const PROJECT: ManagementKind<Project> = defineManagementKind<Project>({
   kind: 'Project',
   plural: 'projects',
   description: 'A group of namespaces of one cluster with members of its own.',
@@ -118,4 +129,4 @@ export const PROJECT = defineManagementKind<Project>({
     { name: 'Display Name', jsonPath: '.spec.displayName' },
   ],
 })
-export const Projects = PROJECT.kind
+export const Projects: Kind<Project> = PROJECT.kind

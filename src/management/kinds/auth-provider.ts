@@ -1,7 +1,18 @@
 /** AuthProvider: an identity provider that people log in with. Secrets are in Secrets, by reference. */
+import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'
 
-import { BOOLEAN, defineManagementKind, immutable, list, NAME, oneOf, record, TEXT } from './definition.ts'
+import {
+  BOOLEAN,
+  defineManagementKind,
+  type ManagementKind,
+  immutable,
+  list,
+  NAME,
+  oneOf,
+  record,
+  TEXT,
+} from './definition.ts'
 
 export interface AuthProvider extends KubeObject {
   readonly spec: AuthProviderSpec
@@ -25,7 +36,7 @@ export interface AuthProviderSpec {
   readonly createsUsers?: boolean
 }
 
-export const AUTH_PROVIDER = defineManagementKind<AuthProvider>({
+export const AUTH_PROVIDER: ManagementKind<AuthProvider> = defineManagementKind<AuthProvider>({
   kind: 'AuthProvider',
   plural: 'authproviders',
   description: 'An identity provider that people log in with.',
@@ -49,4 +60,4 @@ export const AUTH_PROVIDER = defineManagementKind<AuthProvider>({
     { name: 'Issuer', jsonPath: '.spec.issuer' },
   ],
 })
-export const AuthProviders = AUTH_PROVIDER.kind
+export const AuthProviders: Kind<AuthProvider> = AUTH_PROVIDER.kind

@@ -1,3 +1,4 @@
+import type { Kind } from '#apis/kinds.ts'
 /** Cluster: a Kubernetes cluster that the management server knows. Its name is its id in addresses: `c-x7k2p`. */
 import type { Condition } from '#meta/conditions.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -5,6 +6,7 @@ import type { KubeObject } from '#meta/object.ts'
 import {
   CONDITIONS,
   defineManagementKind,
+  type ManagementKind,
   immutable,
   INTEGER,
   NAME,
@@ -55,7 +57,7 @@ export const ROLES_APPLIED = 'RolesApplied'
 /** The name of the Cluster that is the management cluster. */
 export const LOCAL_CLUSTER = 'local'
 
-export const CLUSTER = defineManagementKind<Cluster>({
+export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
   kind: 'Cluster',
   plural: 'clusters',
   description: 'A Kubernetes cluster that the management server knows.',
@@ -81,4 +83,4 @@ export const CLUSTER = defineManagementKind<Cluster>({
     { name: 'Nodes', type: 'integer', jsonPath: '.status.nodes.total' },
   ],
 })
-export const Clusters = CLUSTER.kind
+export const Clusters: Kind<Cluster> = CLUSTER.kind

@@ -2,12 +2,13 @@
 import { MEMBER, PROJECT, ROLE } from './access.ts'
 import { AUTH_PROVIDER } from './auth-provider.ts'
 import { CLUSTER } from './cluster.ts'
+import type { ManagementKind } from './definition.ts'
 import { REGISTRATION_TOKEN } from './registration-token.ts'
 import { SETTING } from './setting.ts'
 import { TOKEN } from './token.ts'
 import { USER } from './user.ts'
 
-export const MANAGEMENT_KINDS = [
+export const MANAGEMENT_KINDS: readonly ManagementKind<never>[] = [
   SETTING,
   ROLE,
   USER,

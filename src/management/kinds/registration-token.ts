@@ -1,7 +1,17 @@
 /** RegistrationToken: lets an agent register with the server. The object has a hash; the token is shown once. */
+import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'
 
-import { defineManagementKind, immutable, INTEGER, NAME, record, TEXT, TIME } from './definition.ts'
+import {
+  defineManagementKind,
+  type ManagementKind,
+  immutable,
+  INTEGER,
+  NAME,
+  record,
+  TEXT,
+  TIME,
+} from './definition.ts'
 
 export interface RegistrationToken extends KubeObject {
   readonly spec: RegistrationTokenSpec
@@ -17,7 +27,7 @@ export interface RegistrationTokenSpec {
   readonly createdBy?: string
 }
 
-export const REGISTRATION_TOKEN = defineManagementKind<RegistrationToken>({
+export const REGISTRATION_TOKEN: ManagementKind<RegistrationToken> = defineManagementKind<RegistrationToken>({
   kind: 'RegistrationToken',
   plural: 'registrationtokens',
   description: 'Lets the agent of a cluster register with the server. The token itself is not stored.',
@@ -37,4 +47,4 @@ export const REGISTRATION_TOKEN = defineManagementKind<RegistrationToken>({
     { name: 'Uses Left', type: 'integer', jsonPath: '.spec.usesLeft' },
   ],
 })
-export const RegistrationTokens = REGISTRATION_TOKEN.kind
+export const RegistrationTokens: Kind<RegistrationToken> = REGISTRATION_TOKEN.kind

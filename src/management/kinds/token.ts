@@ -2,9 +2,21 @@
  * Token: a session of a browser, or an API token. The object has a hash; the secret is shown once. The text that clients
  * send is `hk_<name>_<secret>`.
  */
+import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'
 
-import { BOOLEAN, defineManagementKind, immutable, INTEGER, NAME, oneOf, record, TEXT, TIME } from './definition.ts'
+import {
+  BOOLEAN,
+  defineManagementKind,
+  type ManagementKind,
+  immutable,
+  INTEGER,
+  NAME,
+  oneOf,
+  record,
+  TEXT,
+  TIME,
+} from './definition.ts'
 
 export interface Token extends KubeObject {
   readonly spec: TokenSpec
@@ -34,7 +46,7 @@ export interface TokenStatus {
   readonly lastAddress?: string
 }
 
-export const TOKEN = defineManagementKind<Token>({
+export const TOKEN: ManagementKind<Token> = defineManagementKind<Token>({
   kind: 'Token',
   plural: 'tokens',
   description: 'A session of a browser, or an API token. The secret itself is not stored.',
@@ -61,4 +73,4 @@ export const TOKEN = defineManagementKind<Token>({
     { name: 'Last Used', type: 'date', jsonPath: '.status.lastUsedAt' },
   ],
 })
-export const Tokens = TOKEN.kind
+export const Tokens: Kind<Token> = TOKEN.kind

@@ -2,9 +2,10 @@
  * User: a person or a program that may log in. The name of the object, `u-x7k2p`, is the user's name in every cluster.
  * The hash of a local password is a Secret.
  */
+import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'
 
-import { BOOLEAN, defineManagementKind, list, NAME, record, TEXT, TIME } from './definition.ts'
+import { BOOLEAN, defineManagementKind, type ManagementKind, list, NAME, record, TEXT, TIME } from './definition.ts'
 
 export interface User extends KubeObject {
   readonly spec: UserSpec
@@ -30,7 +31,7 @@ export interface UserStatus {
   readonly groupsReadAt?: string
 }
 
-export const USER = defineManagementKind<User>({
+export const USER: ManagementKind<User> = defineManagementKind<User>({
   kind: 'User',
   plural: 'users',
   description: 'A person or a program that may log in to the management server.',
@@ -52,4 +53,4 @@ export const USER = defineManagementKind<User>({
     { name: 'Last Login', type: 'date', jsonPath: '.status.lastLoginAt' },
   ],
 })
-export const Users = USER.kind
+export const Users: Kind<User> = USER.kind
