@@ -46,7 +46,7 @@ export class ManagementObjects {
 
   /** Resolves when all kinds have been listed. */
   async synced(): Promise<void> {
-    await this.#informers.synced(MANAGEMENT_KINDS.map(({ kind }) => kind as Kind))
+    await this.#informers.synced(MANAGEMENT_KINDS.map(({ kind }) => kind))
   }
 
   get<T extends KubeObject>(kind: Kind<T>, name: string): T | undefined {

@@ -1,4 +1,6 @@
 /** The kinds of the management API, in the order of their creation. */
+import type { KubeObject } from '#meta/object.ts'
+
 import { MEMBER, PROJECT, ROLE } from './access.ts'
 import { AUTH_PROVIDER } from './auth-provider.ts'
 import { CLUSTER } from './cluster.ts'
@@ -8,7 +10,7 @@ import { SETTING } from './setting.ts'
 import { TOKEN } from './token.ts'
 import { USER } from './user.ts'
 
-export const MANAGEMENT_KINDS: readonly ManagementKind<never>[] = [
+export const MANAGEMENT_KINDS: readonly ManagementKind<KubeObject>[] = [
   SETTING,
   ROLE,
   USER,
@@ -18,4 +20,4 @@ export const MANAGEMENT_KINDS: readonly ManagementKind<never>[] = [
   PROJECT,
   MEMBER,
   REGISTRATION_TOKEN,
-] as const
+]
