@@ -1,7 +1,7 @@
 /** A route of the server's port: method, path and who may use it. The port matches, authenticates and calls `serve`. */
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 
-import type { Person } from '../people/person.ts'
+import type { Person } from '../person.ts'
 
 /**
  * `anyone`: without credentials. `person`: a user who is logged in; with a cookie the request must come from our pages.

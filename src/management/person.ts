@@ -1,6 +1,6 @@
 /** Person: the authenticated caller of a request, with the token that authenticated the request. */
-import type { Token } from '../kinds/token.ts'
-import type { User } from '../kinds/user.ts'
+import type { Token } from './kinds/token.ts'
+import type { User } from './kinds/user.ts'
 
 export interface Person {
   readonly user: User
