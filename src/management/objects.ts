@@ -6,7 +6,7 @@ import { type Secret, Secrets } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient, Draft } from '#client/api-client.ts'
 import { Informers } from '#client/informers.ts'
-import { type Clock, sleep } from '#lib/clock.ts'
+import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
 import type { Random } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -68,7 +68,8 @@ export class ManagementObjects {
 
   async create<T extends KubeObject>(kind: Kind<T>, object: Draft<T>): Promise<T> {
     const made = await this.client.create(kind, object)
-    this.#informers.learn(kind, made)
+    const { name = '' } = made.metadata
+    await this.#shown(kind, () => this.get(kind, name) !== undefined)
     return made
   }
 
@@ -98,9 +99,22 @@ export class ManagementObjects {
     await this.client.delete(kind, { name }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error
     })
-    const informer = this.#informers.of(kind)
-    for (let tries = 0; informer.get(name) !== undefined && tries < MAX_TRIES; tries++)
-      await sleep(this.clock, RETRY_MS)
+    await this.#shown(kind, () => this.get(kind, name) === undefined)
+  }
+
+  /** Waits for the watch event. While the watch is interrupted it gives up after a while: the event comes later. */
+  #shown(kind: Kind, isShown: () => boolean): Promise<void> {
+    if (isShown()) return Promise.resolve()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const check = (): void => {
+      if (isShown()) resolve()
+    }
+    const unlisten = this.#informers.of(kind).listen({ added: check, deleted: check })
+    const timer = this.clock.after(SHOWN_MS, resolve, { background: true })
+    return promise.finally(() => {
+      unlisten()
+      timer.cancel()
+    })
   }
 
   /** Undefined: there is none. Reads it from the API, because secrets are not kept in memory. */
@@ -115,4 +129,4 @@ export class ManagementObjects {
 }
 
 const MAX_TRIES = 50
-const RETRY_MS = 10
+const SHOWN_MS = 5000

@@ -1,0 +1,26 @@
+/** The management objects on an API in memory, with a virtual clock and seeded randomness. */
+import { ApiClient } from '#client/api-client.ts'
+import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { createSeededRandom } from '#lib/random.ts'
+import { ManagementObjects } from '#management/objects.ts'
+import { errorLog } from '#testing/control-plane.ts'
+
+import { createMemoryApi, type MemoryApi } from './memory-api.ts'
+
+export interface TestObjects extends Disposable {
+  readonly objects: ManagementObjects
+  readonly clock: VirtualClock
+  readonly api: MemoryApi
+}
+
+/** Resolves when the (empty) kinds have been listed. Disposing ends the watches. */
+export async function startObjects(): Promise<TestObjects> {
+  const clock = createVirtualClock()
+  const api = createMemoryApi(clock)
+  const end = new AbortController()
+  const client = new ApiClient({ transport: api.transport, clock, userAgent: 'test' })
+  const log = errorLog(() => end.signal.aborted)
+  const objects = new ManagementObjects({ client, clock, random: createSeededRandom(1), log, signal: end.signal })
+  await objects.synced()
+  return { objects, clock, api, [Symbol.dispose]: () => end.abort() }
+}
