@@ -1,5 +1,5 @@
-import type { Kind } from '#apis/kinds.ts'
 /** Role, Member and Project: who may do what, in the server, in a cluster and in a group of namespaces. */
+import type { Kind } from '#apis/kinds.ts'
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 

@@ -1,5 +1,5 @@
-import type { Kind } from '#apis/kinds.ts'
 /** Cluster: a Kubernetes cluster that the management server knows. Its name is its id in addresses: `c-x7k2p`. */
+import type { Kind } from '#apis/kinds.ts'
 import type { Condition } from '#meta/conditions.ts'
 import type { KubeObject } from '#meta/object.ts'
 

@@ -43,6 +43,6 @@ export type Reply =
   | {
       readonly status: number
       readonly headers?: HeaderList
-      /** An object is sent as JSON, a string as it is. */
+      /** An object is sent as JSON, a string unchanged. */
       readonly body?: object | string
     }
