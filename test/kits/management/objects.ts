@@ -1,9 +1,9 @@
 /** The management objects on an API in memory, with a virtual clock and seeded randomness. */
 import { ApiClient } from '#client/api-client.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { createLog } from '#lib/log/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { ManagementObjects } from '#management/objects.ts'
-import { errorLog } from '#testing/control-plane.ts'
 
 import { createMemoryApi, type MemoryApi } from './memory-api.ts'
 
@@ -19,7 +19,9 @@ export async function startObjects(): Promise<TestObjects> {
   const api = createMemoryApi(clock)
   const end = new AbortController()
   const client = new ApiClient({ transport: api.transport, clock, userAgent: 'test' })
-  const log = errorLog(() => end.signal.aborted)
+  // Failures are part of these tests.
+  const stream = { write: (_text: string, done: () => void) => done() }
+  const log = createLog({ clock, stream }).logger
   const objects = new ManagementObjects({ client, clock, random: createSeededRandom(1), log, signal: end.signal })
   await objects.synced()
   return { objects, clock, api, [Symbol.dispose]: () => end.abort() }
