@@ -1,0 +1,46 @@
+/**
+ * Whether a request with a cookie came from our pages. A browser adds the cookie to requests that other sites make;
+ * only our pages can be of the same origin and set the header `X-HK`.
+ */
+import type { Exchange } from '#lib/http/exchange.ts'
+
+export type BrowserRequest = Pick<Exchange, 'method' | 'headers' | 'authority' | 'upgradeProtocol'>
+
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** The reason why the cookie of a request must not be used; undefined if it may. */
+export function cookieProblem(request: BrowserRequest): string | undefined {
+  const { method, headers, upgradeProtocol } = request
+  if (upgradeProtocol !== undefined) {
+    if (isSent(headers['sec-fetch-site']) && headers['sec-fetch-site'] !== 'same-origin') return FOREIGN
+    return isOwnOrigin(request) ? undefined : FOREIGN
+  }
+  if (READS.has(method)) return undefined
+  if (isSent(headers['sec-fetch-site']) ? headers['sec-fetch-site'] !== 'same-origin' : !isOwnOrigin(request)) {
+    return FOREIGN
+  }
+  return headers['x-hk'] === '1' ? undefined : 'A request with a cookie needs the header "X-HK: 1"'
+}
+
+/**
+ * Whether a browser sent the request for a page of another origin. False for clients that are no browsers: they send
+ * neither header.
+ */
+export function isFromOtherOrigin(request: BrowserRequest): boolean {
+  const { 'sec-fetch-site': site, origin } = request.headers
+  if (isSent(site)) return site !== 'same-origin' && site !== 'none'
+  return isSent(origin) && !isOwnOrigin(request)
+}
+
+const FOREIGN = 'A request with a cookie must come from a page of this server'
+
+function isSent(header: string | readonly string[] | undefined): boolean {
+  return header !== undefined
+}
+
+/** The port is always https, behind a proxy too. */
+function isOwnOrigin({ headers: { origin }, authority }: BrowserRequest): boolean {
+  if (origin === undefined || authority === '' || !/^https:\/\/[^/?#@\\\s,]+$/i.test(origin)) return false
+  const [sent, own] = [URL.parse(origin), URL.parse(`https://${authority}`)]
+  return sent !== null && own !== null && sent.host === own.host && own.pathname === '/' && own.username === ''
+}
