@@ -1,0 +1,62 @@
+/** Sessions of browsers: a Token of type `session` whose text is the cookie. Each log-in makes a new secret. */
+import type { User } from '../kinds/user.ts'
+import { isSession, type Tokens } from './tokens.ts'
+
+const SESSION_COOKIE = '__Host-hk'
+
+const LIFETIME_SECONDS = 16 * 3600
+const IDLE_SECONDS = 3600
+/** The one that was not used for the longest time ends when there are more. */
+const MAX_SESSIONS_OF_USER = 100
+
+export class Sessions {
+  readonly #tokens: Tokens
+
+  constructor(tokens: Tokens) {
+    this.#tokens = tokens
+  }
+
+  /** Returns the value of `Set-Cookie`. */
+  async start(user: User): Promise<string> {
+    const { name = '' } = user.metadata
+    await this.#endOldest(name)
+    const lifetimeMs = LIFETIME_SECONDS * 1000
+    const { text } = await this.#tokens.create({ user: name, type: 'session', lifetimeMs, idleSeconds: IDLE_SECONDS })
+    return cookie(text, LIFETIME_SECONDS)
+  }
+
+  /** Ends the session that a browser has when it logs in anew. */
+  async endSent(cookieHeader: string | undefined, address: string): Promise<void> {
+    for (const text of sessionCookies(cookieHeader ?? '').slice(0, 1)) {
+      const caller = this.#tokens.verify(text, 'session', address)
+      if (caller !== undefined) await this.#tokens.end(caller.token)
+    }
+  }
+
+  async #endOldest(user: string): Promise<void> {
+    const sessions = this.#tokens.ofUser(user).filter(isSession)
+    if (sessions.length < MAX_SESSIONS_OF_USER) return
+    const byUse = sessions.toSorted((a, b) => this.#tokens.lastUseOf(a) - this.#tokens.lastUseOf(b))
+    for (const token of byUse.slice(0, sessions.length - MAX_SESSIONS_OF_USER + 1)) await this.#tokens.end(token)
+  }
+}
+
+/** The value of `Set-Cookie` that deletes the cookie. */
+export const ENDED_SESSION: string = cookie('', 0)
+
+/** The values of the session cookie in the header `Cookie`: one, unless somebody planted another. */
+export function sessionCookies(header: string): string[] {
+  return cookieValues(header, SESSION_COOKIE)
+}
+
+/** Every value of the cookie with that name. */
+export function cookieValues(header: string, name: string): string[] {
+  return header.split(';').flatMap((part) => {
+    const at = part.indexOf('=')
+    return at >= 0 && part.slice(0, at).trim() === name ? [part.slice(at + 1).trim()] : []
+  })
+}
+
+function cookie(value: string, maxAgeSeconds: number): string {
+  return `${SESSION_COOKIE}=${value}; Path=/; Max-Age=${maxAgeSeconds}; Secure; HttpOnly; SameSite=Strict`
+}
