@@ -1,0 +1,36 @@
+/** Checks a username and password, with the back-off of log-ins. */
+import { tooManyRequestsError } from '#meta/status-errors.ts'
+
+import type { User } from '../kinds/user.ts'
+import type { LoginThrottle } from './login-throttle.ts'
+import type { Users } from './users.ts'
+
+export interface PasswordAttempt {
+  readonly username: string
+  readonly password: string
+  /** The IP address of the client. */
+  readonly address: string
+}
+
+/** Undefined for a wrong username or password, and for a disabled user. Throws StatusError 400 and 429. */
+export async function checkLogin(
+  users: Users,
+  throttle: LoginThrottle,
+  { username, password, address }: PasswordAttempt,
+): Promise<User | undefined> {
+  const name = username.toLowerCase()
+  const waitSeconds = throttle.begin(address, name)
+  if (waitSeconds > 0) throw tooManyRequestsError('Too many failed log-ins; try again later', waitSeconds)
+  const user = users.find(name)
+  try {
+    if (!(await users.hasPassword(user, password)) || user === undefined) return undefined
+  } catch (error) {
+    throttle.takeBack(address, name)
+    throw error
+  }
+  // Read again: the user may have been disabled while the hash was computed.
+  const current = users.find(name)
+  if (current?.metadata.uid !== user.metadata.uid || current?.spec.disabled === true) return undefined
+  throttle.succeeded(address, name)
+  return current
+}
