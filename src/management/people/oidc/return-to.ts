@@ -1,0 +1,18 @@
+/** Where a browser goes after a log-in: a path of this server, whatever the request asks for. */
+
+/** Starts with one `/`; printable ASCII without `\`, which browsers take for `/`. */
+const PATH = /^\/(?![/\\])[!-[\]-~]*$/
+const MAX_CHARACTERS = 2048
+const HOME = '/'
+
+/** `/` for an absent path; undefined for one that is none or could lead elsewhere. */
+export function returnPath(wanted: string | null): string | undefined {
+  if (wanted === null || wanted === '') return HOME
+  if (wanted.length > MAX_CHARACTERS || !PATH.test(wanted)) return undefined
+  // The parser resolves `/.//evil.example` and removes what browsers ignore.
+  const url = URL.parse(wanted, BASE)
+  if (url === null || url.origin !== BASE || url.pathname.startsWith('//')) return undefined
+  return url.pathname + url.search + url.hash
+}
+
+const BASE = 'https://server.invalid'
