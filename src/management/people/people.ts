@@ -1,0 +1,78 @@
+/** People: users, their passwords, sessions and tokens, and log-in with identity providers. */
+import type { Exchange } from '#lib/http/exchange.ts'
+
+import type { User } from '../kinds/user.ts'
+import type { ManagementObjects } from '../objects.ts'
+import type { Person } from '../person.ts'
+import type { Route } from '../port/route.ts'
+import { identify } from './authenticate.ts'
+import { LoginThrottle } from './login-throttle.ts'
+import { OidcLogin } from './oidc/login.ts'
+import { type CreateClient, Providers } from './oidc/providers.ts'
+import { Passwords, type PasswordsOptions } from './passwords.ts'
+import { loginRoutes } from './routes/login.ts'
+import { meRoutes } from './routes/me.ts'
+import { tokenRoutes } from './routes/tokens.ts'
+import { userRoutes } from './routes/users.ts'
+import { Sessions } from './sessions.ts'
+import { Tokens } from './tokens.ts'
+import { type FirstAdministrator, Users } from './users.ts'
+
+export interface PeopleOptions {
+  /** Synced. The namespace of the server must exist. */
+  readonly objects: ManagementObjects
+  readonly isAdministrator: (user: User) => boolean
+  /** The global Role that the first administrator gets. */
+  readonly administratorRole: string
+  /** The address at which browsers reach this server: `https://host`. */
+  readonly serverUrl: () => string
+  /** Default: argon2id of node:crypto with 19 MiB and two passes. */
+  readonly passwordHash?: Pick<PasswordsOptions, 'cost' | 'derive'>
+  /** Default: an HTTP client that trusts the authority of the provider. */
+  readonly createProviderClient?: CreateClient
+}
+
+export interface People {
+  /**
+   * The caller of a request; undefined without credentials. Throws StatusError: 401 for wrong or several credentials,
+   * 403 for a cookie in a request that did not come from our pages. `address` is that of the client behind proxies.
+   */
+  authenticate(exchange: Exchange, address?: string): Promise<Person | undefined>
+  readonly routes: readonly Route[]
+  /**
+   * Creates the user `admin` if there is no user. `save` gets the password before the account exists: if it throws,
+   * there is none. Returns undefined if there are users.
+   */
+  ensureFirstAdministrator(save?: (first: FirstAdministrator) => Promise<void>): Promise<FirstAdministrator | undefined>
+  close(): Promise<void>
+}
+
+export function createPeople(options: PeopleOptions): People {
+  const { objects, isAdministrator, administratorRole, serverUrl, passwordHash } = options
+  const { clock, random } = objects
+  const tokens = new Tokens(objects)
+  const sessions = new Sessions(tokens)
+  const passwords = new Passwords({ clock, random, ...passwordHash })
+  const users = new Users({ objects, passwords, tokens, isAdministrator, administratorRole })
+  const providers = new Providers(objects, options.createProviderClient)
+  const oidc = new OidcLogin({ objects, providers, users, serverUrl })
+  const parts = {
+    objects,
+    users,
+    tokens,
+    sessions,
+    providers,
+    oidc,
+    isAdministrator,
+    throttle: new LoginThrottle(clock),
+  }
+  return {
+    authenticate: async (exchange, address = exchange.peer.address) => identify(tokens, exchange, address),
+    routes: [...loginRoutes(parts), ...meRoutes(parts), ...tokenRoutes(parts), ...userRoutes(parts)],
+    ensureFirstAdministrator: (save = async () => undefined) => users.ensureFirst(save),
+    async close() {
+      await tokens.close()
+      await providers.close()
+    },
+  }
+}

@@ -1,0 +1,121 @@
+/** `/v3-public`: log-in with a password or with an OpenID provider. */
+import { badRequestError, unauthorizedError } from '#meta/status-errors.ts'
+
+import type { User } from '../../kinds/user.ts'
+import type { Reply, Route, RouteCall } from '../../port/route.ts'
+import { isFromOtherOrigin } from '../csrf.ts'
+import type { LoginThrottle } from '../login-throttle.ts'
+import { ENDED_LOGIN } from '../oidc/login-cookie.ts'
+import type { OidcLogin } from '../oidc/login.ts'
+import type { Providers } from '../oidc/providers.ts'
+import { checkLogin } from '../password-login.ts'
+import type { Sessions } from '../sessions.ts'
+import { MAX_API_TOKEN_MS, type Tokens } from '../tokens.ts'
+import type { Users } from '../users.ts'
+import { forbidden } from './caller.ts'
+import { readFields } from './fields.ts'
+import { reply, userView } from './views.ts'
+
+export interface LoginParts {
+  readonly users: Users
+  readonly tokens: Tokens
+  readonly sessions: Sessions
+  readonly throttle: LoginThrottle
+  readonly providers: Providers
+  readonly oidc: OidcLogin
+}
+
+const FIELDS = {
+  username: 'string',
+  password: 'string',
+  responseType: 'string?',
+  description: 'string?',
+  ttlSeconds: 'count?',
+} as const
+
+export function loginRoutes(parts: LoginParts): Route[] {
+  return [
+    { method: 'GET', path: '/v3-public/providers', access: 'anyone', serve: () => listProviders(parts) },
+    { method: 'POST', path: '/v3-public/login', access: 'anyone', serve: (call) => logIn(parts, call) },
+    {
+      method: 'GET',
+      path: '/v3-public/oidc/:provider/login',
+      access: 'anyone',
+      serve: (call) => leaveForProvider(parts, call),
+    },
+    {
+      method: 'GET',
+      path: '/v3-public/oidc/:provider/callback',
+      access: 'anyone',
+      serve: (call) => comeBack(parts, call),
+    },
+  ]
+}
+
+function listProviders({ providers }: LoginParts): Reply {
+  const items = providers.list().map(({ metadata: { name }, spec }) => ({
+    name,
+    type: spec.type,
+    displayName: spec.displayName ?? name,
+  }))
+  return reply(200, { items: [{ name: 'local', type: 'local', displayName: 'Local' }, ...items] })
+}
+
+async function logIn(parts: LoginParts, call: RouteCall): Promise<Reply> {
+  if (isFromOtherOrigin(call.exchange)) throw forbidden('Log-ins must come from a page of this server')
+  const { username, password, responseType = 'cookie', description, ttlSeconds } = await readFields(call, FIELDS)
+  const isToken = responseType === 'token'
+  if (!isToken && responseType !== 'cookie') throw badRequestError('"responseType" must be "cookie" or "token"')
+  if (!isToken && (description !== undefined || ttlSeconds !== undefined)) {
+    throw badRequestError('"description" and "ttlSeconds" need "responseType": "token"')
+  }
+  const user = await checkLogin(parts.users, parts.throttle, { username, password, address: call.address })
+  if (user === undefined) throw unauthorizedError('The username or the password is wrong')
+  const { name = '' } = user.metadata
+  const mustChangePassword = user.spec.mustChangePassword === true
+  // Somebody who saw the first password could keep a token until it is changed.
+  if (isToken && mustChangePassword) throw forbidden('Log in without "responseType" and change the password first')
+  await parts.users.noteLogin(name)
+  if (!isToken) return startSession(parts, call, user)
+  const lifetimeMs = ttlSeconds === undefined ? MAX_API_TOKEN_MS : ttlSeconds * 1000
+  const { text } = await parts.tokens.create({ user: name, type: 'api', lifetimeMs, description })
+  return reply(200, { token: text, user: userView(user), mustChangePassword })
+}
+
+/** Always a new secret: one that was planted in the browser before is worth nothing. */
+async function startSession(parts: LoginParts, call: RouteCall, user: User): Promise<Reply> {
+  await parts.sessions.endSent(call.exchange.headers.cookie, call.address)
+  const cookie = await parts.sessions.start(user)
+  const body = { user: userView(user), mustChangePassword: user.spec.mustChangePassword === true }
+  return reply(200, body, ['Set-Cookie', cookie])
+}
+
+async function leaveForProvider({ oidc }: LoginParts, { params, query }: RouteCall): Promise<Reply> {
+  const { location, cookie } = await oidc.begin(params['provider'] ?? '', query.get('returnTo'))
+  return reply(303, undefined, ['Location', location, 'Set-Cookie', cookie])
+}
+
+async function comeBack({ oidc, sessions }: LoginParts, call: RouteCall): Promise<Reply> {
+  const { params, query, exchange } = call
+  const { user, returnTo } = await oidc.complete(params['provider'] ?? '', query, exchange.headers.cookie ?? '')
+  await sessions.endSent(exchange.headers.cookie, call.address)
+  const cookie = await sessions.start(user)
+  return reply(200, continuePage(returnTo), ['Set-Cookie', cookie, 'Set-Cookie', ENDED_LOGIN, ...PAGE_HEADERS])
+}
+
+/** No referrer: the address has the code of the provider. */
+const PAGE_HEADERS = Object.entries({
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': "default-src 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+}).flat()
+
+/**
+ * A redirect would still be a request of the provider's site, without the cookie, which is `SameSite=Strict`. The
+ * request after this page is one of ours.
+ */
+function continuePage(path: string): string {
+  const escaped = path.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+  return `<!doctype html><meta http-equiv="refresh" content="0;url=${escaped}"><title>hyperkube</title><a href="${escaped}">Continue</a>`
+}
