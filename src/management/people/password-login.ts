@@ -12,25 +12,30 @@ export interface PasswordAttempt {
   readonly address: string
 }
 
+export interface CheckedLogin {
+  readonly user: User
+  /** False when the password was changed, or the user disabled or deleted, since the check began. */
+  isCurrent(): boolean
+}
+
 /** Undefined for a wrong username or password, and for a disabled user. Throws StatusError 400 and 429. */
 export async function checkLogin(
   users: Users,
   throttle: LoginThrottle,
   { username, password, address }: PasswordAttempt,
-): Promise<User | undefined> {
+): Promise<CheckedLogin | undefined> {
   const name = username.toLowerCase()
   const waitSeconds = throttle.begin(address, name)
   if (waitSeconds > 0) throw tooManyRequestsError('Too many failed log-ins; try again later', waitSeconds)
   const user = users.find(name)
+  const changes = users.accessChanges(user)
   try {
     if (!(await users.hasPassword(user, password)) || user === undefined) return undefined
   } catch (error) {
     throttle.takeBack(address, name)
     throw error
   }
-  // Read again: the user may have been disabled while the hash was computed.
-  const current = users.find(name)
-  if (current?.metadata.uid !== user.metadata.uid || current?.spec.disabled === true) return undefined
+  if (user.spec.disabled === true) return undefined
   throttle.succeeded(address, name)
-  return current
+  return { user, isCurrent: () => users.accessChanges(user) === changes }
 }

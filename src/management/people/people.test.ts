@@ -131,6 +131,16 @@ describe('POST /v3-public/login', () => {
     assert.equal((await browser.send('GET', '/v3/me')).status, 200)
   })
 
+  it('leaves no session of an old password when it changes at the same time', async () => {
+    await using started = await start()
+    const name = await addUser(started, 'jane')
+    const browsers = Array.from({ length: 5 }, (_, n) => new TestBrowser(started.people, `10.0.3.${n}`))
+    const logIns = browsers.map((browser) => browser.logIn('jane', GOOD))
+    await started.admin.send('PATCH', `/v3/users/${name}`, { password: OTHER })
+    await Promise.all(logIns)
+    for (const browser of browsers) assert.equal((await browser.send('GET', '/v3/me')).status, 401)
+  })
+
   it('refuses other sites, unknown fields, wrong types and large bodies', async () => {
     await using started = await start()
     const path = '/v3-public/login'

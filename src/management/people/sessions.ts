@@ -1,4 +1,5 @@
 /** Sessions of browsers: a Token of type `session` whose text is the cookie. Each log-in makes a new secret. */
+import type { Token } from '../kinds/token.ts'
 import type { User } from '../kinds/user.ts'
 import { isSession, type Tokens } from './tokens.ts'
 
@@ -9,6 +10,12 @@ const IDLE_SECONDS = 3600
 /** The one that was not used for the longest time ends when there are more. */
 const MAX_SESSIONS_OF_USER = 100
 
+export interface NewSession {
+  /** The value of `Set-Cookie`. */
+  readonly cookie: string
+  readonly token: Token
+}
+
 export class Sessions {
   readonly #tokens: Tokens
 
@@ -16,13 +23,13 @@ export class Sessions {
     this.#tokens = tokens
   }
 
-  /** Returns the value of `Set-Cookie`. */
-  async start(user: User): Promise<string> {
+  async start(user: User): Promise<NewSession> {
     const { name = '' } = user.metadata
     await this.#endOldest(name)
     const lifetimeMs = LIFETIME_SECONDS * 1000
-    const { text } = await this.#tokens.create({ user: name, type: 'session', lifetimeMs, idleSeconds: IDLE_SECONDS })
-    return cookie(text, LIFETIME_SECONDS)
+    const plan = { user: name, type: 'session', lifetimeMs, idleSeconds: IDLE_SECONDS } as const
+    const { text, token } = await this.#tokens.create(plan)
+    return { cookie: cookie(text, LIFETIME_SECONDS), token }
   }
 
   /** Ends the session that a browser has when it logs in anew. */

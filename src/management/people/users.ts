@@ -58,6 +58,8 @@ export class Users {
   readonly #options: UsersOptions
   readonly #objects: ManagementObjects
   readonly #secrets: PasswordSecrets
+  /** By user: the number of changes that ended tokens. */
+  readonly #accessChanges = new Map<string, number>()
   #lastChange: Promise<unknown> = Promise.resolve()
 
   constructor(options: UsersOptions) {
@@ -185,6 +187,7 @@ export class Users {
       this.get(name)
       await this.#secrets.write(name, hash)
       const user = await this.#changeSpec(name, { mustChangePassword })
+      this.#noteAccessChange(name)
       await this.#options.tokens.endOfUser(name, (token) => !isSession(token))
       return user
     })
@@ -199,6 +202,7 @@ export class Users {
     return this.#serially(async () => {
       if (disabled) this.#requireOtherAdministrator(name)
       const user = await this.#changeSpec(name, { disabled })
+      this.#noteAccessChange(name)
       if (disabled) await this.#options.tokens.endOfUser(name)
       return user
     })
@@ -209,9 +213,19 @@ export class Users {
     return this.#serially(async () => {
       this.#requireOtherAdministrator(name)
       await this.#changeSpec(name, { disabled: true })
+      this.#noteAccessChange(name)
       await this.#deleteBelongings(name)
       await this.#objects.delete(UserKind, name)
     })
+  }
+
+  /** Grows when a password was changed or a user was disabled or deleted, before the tokens end. */
+  accessChanges(user: User | undefined): number {
+    return this.#accessChanges.get(user?.metadata.name ?? '') ?? 0
+  }
+
+  #noteAccessChange(name: string): void {
+    this.#accessChanges.set(name, (this.#accessChanges.get(name) ?? 0) + 1)
   }
 
   #requireOtherAdministrator(name: string): void {

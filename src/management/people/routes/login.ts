@@ -1,14 +1,14 @@
 /** `/v3-public`: log-in with a password or with an OpenID provider. */
 import { badRequestError, unauthorizedError } from '#meta/status-errors.ts'
 
-import type { User } from '../../kinds/user.ts'
+import type { Token } from '../../kinds/token.ts'
 import type { Reply, Route, RouteCall } from '../../port/route.ts'
 import { isFromOtherOrigin } from '../csrf.ts'
 import type { LoginThrottle } from '../login-throttle.ts'
 import { ENDED_LOGIN } from '../oidc/login-cookie.ts'
 import type { OidcLogin } from '../oidc/login.ts'
 import type { Providers } from '../oidc/providers.ts'
-import { checkLogin } from '../password-login.ts'
+import { type CheckedLogin, checkLogin } from '../password-login.ts'
 import type { Sessions } from '../sessions.ts'
 import { MAX_API_TOKEN_MS, type Tokens } from '../tokens.ts'
 import type { Users } from '../users.ts'
@@ -24,6 +24,8 @@ export interface LoginParts {
   readonly providers: Providers
   readonly oidc: OidcLogin
 }
+
+const WRONG = 'The username or the password is wrong'
 
 const FIELDS = {
   username: 'string',
@@ -69,25 +71,36 @@ async function logIn(parts: LoginParts, call: RouteCall): Promise<Reply> {
   if (!isToken && (description !== undefined || ttlSeconds !== undefined)) {
     throw badRequestError('"description" and "ttlSeconds" need "responseType": "token"')
   }
-  const user = await checkLogin(parts.users, parts.throttle, { username, password, address: call.address })
-  if (user === undefined) throw unauthorizedError('The username or the password is wrong')
+  const login = await checkLogin(parts.users, parts.throttle, { username, password, address: call.address })
+  if (login === undefined) throw unauthorizedError(WRONG)
+  const { user } = login
   const { name = '' } = user.metadata
   const mustChangePassword = user.spec.mustChangePassword === true
   // Somebody who saw the first password could keep a token until it is changed.
   if (isToken && mustChangePassword) throw forbidden('Log in without "responseType" and change the password first')
   await parts.users.noteLogin(name)
-  if (!isToken) return startSession(parts, call, user)
+  if (!isToken) return startSession(parts, call, login)
   const lifetimeMs = ttlSeconds === undefined ? MAX_API_TOKEN_MS : ttlSeconds * 1000
-  const { text } = await parts.tokens.create({ user: name, type: 'api', lifetimeMs, description })
+  const { text, token } = await parts.tokens.create({ user: name, type: 'api', lifetimeMs, description })
+  await requireCurrent(parts, login, token)
   return reply(200, { token: text, user: userView(user), mustChangePassword })
 }
 
 /** Always a new secret: one that was planted in the browser before is worth nothing. */
-async function startSession(parts: LoginParts, call: RouteCall, user: User): Promise<Reply> {
+async function startSession(parts: LoginParts, call: RouteCall, login: CheckedLogin): Promise<Reply> {
   await parts.sessions.endSent(call.exchange.headers.cookie, call.address)
-  const cookie = await parts.sessions.start(user)
+  const { user } = login
+  const { cookie, token } = await parts.sessions.start(user)
+  await requireCurrent(parts, login, token)
   const body = { user: userView(user), mustChangePassword: user.spec.mustChangePassword === true }
   return reply(200, body, ['Set-Cookie', cookie])
+}
+
+/** Another request may have changed the password or disabled the user, and ended the tokens that it found. */
+async function requireCurrent({ tokens }: LoginParts, login: CheckedLogin, token: Token): Promise<void> {
+  if (login.isCurrent()) return
+  await tokens.end(token)
+  throw unauthorizedError(WRONG)
 }
 
 async function leaveForProvider({ oidc }: LoginParts, { params, query }: RouteCall): Promise<Reply> {
@@ -99,7 +112,7 @@ async function comeBack({ oidc, sessions }: LoginParts, call: RouteCall): Promis
   const { params, query, exchange } = call
   const { user, returnTo } = await oidc.complete(params['provider'] ?? '', query, exchange.headers.cookie ?? '')
   await sessions.endSent(exchange.headers.cookie, call.address)
-  const cookie = await sessions.start(user)
+  const { cookie } = await sessions.start(user)
   return reply(200, continuePage(returnTo), ['Set-Cookie', cookie, 'Set-Cookie', ENDED_LOGIN, ...PAGE_HEADERS])
 }
 

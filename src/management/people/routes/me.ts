@@ -45,10 +45,10 @@ async function changePassword(parts: MeParts, call: RouteCall): Promise<Reply> {
   if (current === password) throw badRequestError('The new password must be another one')
   const attempt = { username: user.spec.username, password: current, address: call.address }
   const checked = await checkLogin(parts.users, parts.throttle, attempt)
-  if (checked?.metadata.name !== user.metadata.name) throw forbidden('The current password is wrong')
+  if (checked?.user.metadata.name !== user.metadata.name) throw forbidden('The current password is wrong')
   const changed = await parts.users.setPassword(user.metadata.name ?? '', password, false)
   // All sessions have ended, also that of this request.
-  const headers = hasCookie ? ['Set-Cookie', await parts.sessions.start(changed)] : []
+  const headers = hasCookie ? ['Set-Cookie', (await parts.sessions.start(changed)).cookie] : []
   return reply(200, { user: userView(changed) }, headers)
 }
 
