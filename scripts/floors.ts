@@ -66,9 +66,9 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   supervisor: COMPONENT,
   cluster: [...WHOLE, 'resources'],
   // The agent of a managed cluster.
-  'cluster-agent': [...COMPONENT, 'auth', 'component'],
+  'cluster-agent': [...COMPONENT, 'auth', 'component', 'supervisor'],
   // The server of many clusters: its own cluster in the process, people, tunnels and the proxy.
-  management: [...WHOLE, 'resources', 'cluster', 'provision', 'supervisor'],
+  management: [...WHOLE, 'resources', 'cluster', 'provision', 'supervisor', 'cluster-agent'],
   dashboard: ['meta', 'apis'],
   testing: [...WHOLE, 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster'],
   cmd: [

@@ -4,10 +4,10 @@
  */
 import { allowedAddress, isKubeletAddress, type Network } from '#apiserver/connect/address-rule.ts'
 import { dialText } from '#apiserver/connect/dial-text.ts'
-import type { RequestHeaders } from '#apiserver/connect/forwarded-headers.ts'
 import { hostPort } from '#apiserver/connect/kubelet-location.ts'
 import type { ServiceDirectory } from '#apiserver/connect/service-directory.ts'
 import type { User } from '#auth/user.ts'
+import type { RequestHeaders } from '#component/forwarding/headers.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { type ClientTls } from '#lib/http/dial.ts'

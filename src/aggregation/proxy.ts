@@ -3,15 +3,10 @@
  * does the response. Redirects are neither followed nor passed on: they would lead clients, with their credentials, to
  * any address (CVE-2022-3172). Follows upstream's kube-aggregator/pkg/apiserver/handler_proxy.go, v1.36.
  */
-import {
-  requestHeaders,
-  type RequestHeaders,
-  responseHeaders,
-  upgradeHeaders,
-} from '#apiserver/connect/forwarded-headers.ts'
-import { bodyOf } from '#apiserver/connect/passed-body.ts'
 import { relayed } from '#apiserver/connect/relay.ts'
 import { passUpgrade } from '#apiserver/connect/stream-upgrade.ts'
+import { bodyOf } from '#component/forwarding/body.ts'
+import { requestHeaders, type RequestHeaders, responseHeaders, upgradeHeaders } from '#component/forwarding/headers.ts'
 import type { Answer, Call, WholeAnswer } from '#component/requests/call.ts'
 import { isLongRunning } from '#component/requests/inflight.ts'
 import type { Clock } from '#lib/clock.ts'

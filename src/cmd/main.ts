@@ -8,10 +8,7 @@ import { bool } from '#lib/flags/kinds.ts'
 import { type Command, defineProgram, type Program, type ProgramContext } from '#lib/program.ts'
 import { GIT_VERSION, hyperkubeVersion, KUBERNETES_VERSION, kubernetesVersion } from '#model/version.ts'
 
-import { planned } from './planned.ts'
 import { programName } from './process.ts'
-
-// A finished program replaces its row: { name, aliases, short, load: async () => (await import('./proxy.ts')).proxy }
 
 /** Upstream's programs with upstream hyperkube's names and aliases, in its order. */
 export const KUBE_PROGRAMS: readonly Command[] = [
@@ -158,7 +155,16 @@ export const OWN_PROGRAMS: readonly Command[] = [
     short: 'Supervises kubelet, kube-proxy and flanneld on this machine',
     load: async () => (await import('./node/node.ts')).node,
   },
-  planned('server', 'Serves the management console for many clusters'),
+  {
+    name: 'server',
+    short: 'Manages many clusters from one place',
+    load: async () => (await import('./management/server.ts')).server,
+  },
+  {
+    name: 'cluster-agent',
+    short: 'Connects this cluster to a management server',
+    load: async () => (await import('./management/cluster-agent.ts')).clusterAgent,
+  },
   {
     name: 'codec',
     short: 'Converts objects between JSON, YAML and protobuf',

@@ -18,6 +18,7 @@ import { entryOf, type Need, NEEDS, plainName } from './catalog.ts'
 import { type Cluster, startCluster, startPrograms, startRealCluster } from './cluster.ts'
 import { inGroups, type LastResult, readPage, readReference, type TestRun, writePage } from './report.ts'
 import { endWithSuite, listTests, runTests } from './suite.ts'
+import { throughServer } from './through-server.ts'
 
 const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'conformance.md')
 
@@ -34,6 +35,7 @@ const USAGE = `npm run conformance -- [options]
   --datastore etcd   with ${ETCD_NAME} as the store of our kube-apiserver, and the programs one by one; the page stays as it is
   --upstream-manager with upstream's kube-controller-manager instead of ours; the page stays as it is
   --kubectl FILE     with this kubectl instead of upstream's; the page stays as it is
+  --through-server   through hyperkube server and its agent; the page stays as it is
   --ratchet          only tests that passed last time and need no containers; the page stays as it is
   --list             names the chosen tests and ends
   --keep             keeps the folder of reports and logs even when all pass
@@ -53,6 +55,7 @@ const { values: options } = parseArgs({
     datastore: { type: 'string' },
     'upstream-manager': { type: 'boolean' },
     kubectl: { type: 'string' },
+    'through-server': { type: 'boolean' },
     ratchet: { type: 'boolean' },
     list: { type: 'boolean' },
     keep: { type: 'boolean' },
@@ -82,7 +85,8 @@ async function main(): Promise<number> {
   for (const part of inParts(chosen)) {
     const own = join(folder, part.name)
     await mkdir(own)
-    await using cluster = await part.start(own)
+    const started = await part.start(own)
+    await using cluster = options['through-server'] ? await throughServer(started, own) : started
     runs.push(...(await runTests({ programs, folder: own, cluster, procs }, part.tests)))
   }
   if (isForThePage()) await remember(all, runs)
@@ -92,6 +96,7 @@ async function main(): Promise<number> {
 /** The page is about our cluster, made here, with upstream's kubectl; and what the gate runs is on it already. */
 function isForThePage(): boolean {
   const { ratchet, kubectl, kubeconfig, datastore, 'upstream-manager': isManaged } = options
+  if (options['through-server']) return false
   return !ratchet && !isManaged && datastore === undefined && kubectl === undefined && kubeconfig === undefined
 }
 

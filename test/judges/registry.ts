@@ -90,6 +90,10 @@ conformance-etcd | 15 | go | server storage | conformance/main.ts --needs api --
   Upstream's conformance tests of the API pass with etcd as the store
 conformance-reference | 15 | go | controllers reconcile scheduler | conformance/main.ts --reference
   Our controllers and scheduler pass upstream's conformance tests beside upstream's kube-apiserver
+conformance-through-server | 15 | go | management cluster-agent lib | conformance/main.ts --needs api --through-server
+  Upstream's conformance tests of the API pass through hyperkube server, on our cluster
+conformance-imported | 20 | go | management cluster-agent lib | conformance/main.ts --reference --through-server
+  Upstream's conformance tests of controllers pass through hyperkube server, on upstream's kube-apiserver
 
 # API server
 openapi | 3 | go | server | upstream/openapi.ts

@@ -6,6 +6,7 @@ import { createClientCertAuthenticator } from '#auth/authenticators/client-cert.
 import { authenticatorsFor, createAuthenticator } from '#auth/authenticators/index.ts'
 import { createRequestHeaderAuthenticator, findRequestHeaderRisk } from '#auth/authenticators/request-header.ts'
 import type { LiveObjects } from '#auth/live-objects.ts'
+import { requestHeaders } from '#component/forwarding/headers.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { createSeededRandom } from '#lib/random.ts'
@@ -13,8 +14,6 @@ import { type Certificate, signCertificate, type Signer } from '#lib/x509/certif
 import { createKey } from '#lib/x509/key.ts'
 import { type Name, nameOf } from '#lib/x509/name.ts'
 import type { Usage } from '#lib/x509/usage.ts'
-
-import { requestHeaders } from '../connect/forwarded-headers.ts'
 
 const random = createSeededRandom(1)
 const clock0 = createVirtualClock()

@@ -4,6 +4,8 @@
  */
 import { pipeline } from 'node:stream'
 
+import { bodyOf } from '#component/forwarding/body.ts'
+import { requestHeaders, responseHeaders } from '#component/forwarding/headers.ts'
 import type { Answer, Call } from '#component/requests/call.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
@@ -13,8 +15,6 @@ import { needsCreate } from '#model/kubelet-paths.ts'
 import type { Handler } from '../dispatch.ts'
 import { admitConnect, type ConnectContext } from './context.ts'
 import { dialText } from './dial-text.ts'
-import { requestHeaders, responseHeaders } from './forwarded-headers.ts'
-import { bodyOf } from './passed-body.ts'
 import { cleanPath, proxyPath } from './proxy-path.ts'
 import { nodeTarget, podTarget, type ProxyRequest, type ProxyTarget, serviceTarget } from './proxy-target.ts'
 import { relayed } from './relay.ts'

@@ -4,6 +4,7 @@
  */
 import type { Duplex } from 'node:stream'
 
+import { requestHeaders } from '#component/forwarding/headers.ts'
 import type { Answer, Call } from '#component/requests/call.ts'
 import { onAbort } from '#lib/abort.ts'
 import type { Clock } from '#lib/clock.ts'
@@ -12,7 +13,6 @@ import { acceptWebSocket, offeredProtocols, type WebSocketConnection } from '#li
 import { failure } from '#meta/status-errors.ts'
 
 import type { ConnectContext } from './context.ts'
-import { requestHeaders } from './forwarded-headers.ts'
 import { askUpgrade, type Upgraded, type UpgradeTarget } from './stream-upgrade.ts'
 
 const PREFIX = 'SPDY/3.1+'

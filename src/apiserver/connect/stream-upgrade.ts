@@ -2,8 +2,12 @@
  * Proxies an upgrade request and joins the two connections after the backend agrees. After any other response the
  * client's connection is closed, so the client cannot use the server's identity (CVE-2018-1002105).
  */
-import type { IncomingHttpHeaders } from 'node:http'
-
+import {
+  type RequestHeaders,
+  responseHeaders,
+  switchingProtocols,
+  upgradeHeaders,
+} from '#component/forwarding/headers.ts'
 import type { Answer, Call } from '#component/requests/call.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient, UpgradeResult } from '#lib/http/client.ts'
@@ -11,7 +15,6 @@ import { joinSockets } from '#lib/net/join-sockets.ts'
 import { failure } from '#meta/status-errors.ts'
 
 import { dialText } from './dial-text.ts'
-import { canonicalName, type RequestHeaders, responseHeaders, upgradeHeaders } from './forwarded-headers.ts'
 import { relayed } from './relay.ts'
 
 export interface UpgradeTarget {
@@ -40,7 +43,7 @@ export async function passUpgrade(call: Call, target: UpgradeTarget, clock: Cloc
     drop: () => socket.destroy(),
     async upgrade(own, signal) {
       const { socket: client, head: early } = own.upgrade()
-      client.write(switching(headers))
+      client.write(switchingProtocols(headers))
       if (head.length > 0) client.write(head)
       if (early.length > 0) socket.write(early)
       await joinSockets(client, socket, { clock, signal })
@@ -78,12 +81,4 @@ export async function askUpgrade(
 
 function dialFailure(text: string, cause: unknown): Error {
   return failure({ code: 500, message: `error dialing backend: ${text}` }, { cause })
-}
-
-function switching(headers: IncomingHttpHeaders): string {
-  const lines = ['HTTP/1.1 101 Switching Protocols']
-  for (const [name, value] of Object.entries(headers)) {
-    for (const one of [value ?? []].flat()) lines.push(`${canonicalName(name)}: ${one}`)
-  }
-  return `${lines.join('\r\n')}\r\n\r\n`
 }

@@ -2,6 +2,7 @@
  * Calls webhooks: POSTs a review to a URL or a Service, with limits of time and size. Redirects are not followed,
  * because a webhook must not choose other targets for this server (CVE-2020-8561).
  */
+import type { RequestHeaders } from '#component/forwarding/headers.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { HttpError } from '#lib/http/http-error.ts'
@@ -13,7 +14,6 @@ import { StatusError } from '#meta/status.ts'
 
 import type { Network } from '../connect/address-rule.ts'
 import { dialText } from '../connect/dial-text.ts'
-import type { RequestHeaders } from '../connect/forwarded-headers.ts'
 import { serviceEndpoint } from '../connect/service-endpoint.ts'
 import type { ObjectReader } from '../registry/resource.ts'
 import { answeredFailure, readReview } from './answer.ts'

@@ -10,6 +10,7 @@ import type { TLSSocket } from 'node:tls'
 
 import { onAbort } from '../abort.ts'
 import type { Clock } from '../clock.ts'
+import { asSocket } from '../net/as-socket.ts'
 import { activeSpan } from '../tracing/active.ts'
 import { withHttpSpan } from '../tracing/client-spans.ts'
 import type { RequestHead } from './client-http1.ts'
@@ -42,6 +43,11 @@ export interface HttpClientOptions {
   readonly maxOrigins?: number
   /** Speak HTTP/1.1 even to servers that know better. */
   readonly http1Only?: boolean
+  /**
+   * Makes every connection instead of TCP and TLS, for example a stream of a tunnel. URLs are then `http:`, and requests
+   * use HTTP/1.1.
+   */
+  readonly connect?: (signal?: AbortSignal) => Promise<Duplex>
 }
 
 /** Where to connect to. */
@@ -185,7 +191,8 @@ class OriginPool {
   }
 
   async dial(alpn: readonly string[], signal?: AbortSignal): Promise<Socket> {
-    const { clock, resolve, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = this.#options
+    const { clock, resolve, connect, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = this.#options
+    if (connect !== undefined) return asSocket(await connect(signal))
     const { host, port } = this.origin
     const found = resolve === undefined ? host : await resolve(host, port)
     const address = typeof found === 'string' ? { host: found } : found

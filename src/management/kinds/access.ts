@@ -30,6 +30,8 @@ export interface RoleSpec {
    * project for `project`.
    */
   readonly rules: readonly PolicyRule[]
+  /** The name of a ClusterRole of the cluster, such as `edit`, whose rules the members get instead of `rules`. */
+  readonly inherits?: string
   /** New users get this global role. */
   readonly isDefault?: boolean
 }
@@ -83,6 +85,7 @@ export const ROLE: ManagementKind<Role> = defineManagementKind<Role>({
       displayName: TEXT,
       description: TEXT,
       rules: RULES,
+      inherits: TEXT,
       isDefault: BOOLEAN,
     },
     ['scope', 'rules'],

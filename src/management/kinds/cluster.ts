@@ -35,7 +35,6 @@ export interface ClusterStatus {
   readonly uid?: string
   readonly version?: string
   readonly nodes?: { readonly total: number; readonly ready: number }
-  readonly pods?: number
   readonly capacity?: Readonly<Record<string, string>>
   readonly allocatable?: Readonly<Record<string, string>>
   readonly agent?: {
@@ -70,7 +69,6 @@ export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
     uid: TEXT,
     version: TEXT,
     nodes: record({ total: INTEGER, ready: INTEGER }),
-    pods: INTEGER,
     capacity: QUANTITIES,
     allocatable: QUANTITIES,
     agent: record({ version: TEXT, address: TEXT, connectedAt: TIME, disconnectedAt: TIME }),

@@ -6,12 +6,10 @@ import { AUTH_PROVIDER } from './auth-provider.ts'
 import { CLUSTER } from './cluster.ts'
 import type { ManagementKind } from './definition.ts'
 import { REGISTRATION_TOKEN } from './registration-token.ts'
-import { SETTING } from './setting.ts'
 import { TOKEN } from './token.ts'
 import { USER } from './user.ts'
 
 export const MANAGEMENT_KINDS: readonly ManagementKind<KubeObject>[] = [
-  SETTING,
   ROLE,
   USER,
   TOKEN,

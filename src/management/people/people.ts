@@ -12,7 +12,7 @@ import { type CreateClient, Providers } from './oidc/providers.ts'
 import { Passwords, type PasswordsOptions } from './passwords.ts'
 import { loginRoutes } from './routes/login.ts'
 import { meRoutes } from './routes/me.ts'
-import { tokenRoutes } from './routes/tokens.ts'
+import { createOwnToken, tokenRoutes } from './routes/tokens.ts'
 import { userRoutes } from './routes/users.ts'
 import { Sessions } from './sessions.ts'
 import { Tokens } from './tokens.ts'
@@ -39,6 +39,8 @@ export interface People {
    */
   authenticate(exchange: Exchange, address?: string): Promise<Person | undefined>
   readonly routes: readonly Route[]
+  /** Creates an API token of the caller, for one cluster or for all, and returns its text. */
+  createToken(person: Person, description: string, cluster: string | undefined): Promise<string>
   /**
    * Creates the user `admin` if there is no user. `save` gets the password before the account exists: if it throws,
    * there is none. Returns undefined if there are users.
@@ -69,6 +71,7 @@ export function createPeople(options: PeopleOptions): People {
   return {
     authenticate: async (exchange, address = exchange.peer.address) => identify(tokens, exchange, address),
     routes: [...loginRoutes(parts), ...meRoutes(parts), ...tokenRoutes(parts), ...userRoutes(parts)],
+    createToken: (person, description, cluster) => createOwnToken(parts, person, { description, cluster }),
     ensureFirstAdministrator: (save = async () => undefined) => users.ensureFirst(save),
     async close() {
       await tokens.close()

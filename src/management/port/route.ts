@@ -17,6 +17,8 @@ export interface Route {
   readonly access: RouteAccess
   /** A person who must change the password first may use the route too. */
   readonly allowsInitialPassword?: boolean
+  /** A token for one cluster may use the route, but with no other cluster as the parameter `cluster`. */
+  readonly allowsClusterToken?: boolean
   serve(call: RouteCall): Promise<Reply> | Reply
 }
 
@@ -37,9 +39,9 @@ export interface RouteCall {
   readBody(): Promise<Readonly<Record<string, unknown>>>
 }
 
-/** An answer. `served`: the route has answered the exchange itself. StatusErrors become a Status. */
+/** An answer. `served`: the route has answered the exchange itself, with this status. StatusErrors become a Status. */
 export type Reply =
-  | 'served'
+  | { readonly served: number }
   | {
       readonly status: number
       readonly headers?: HeaderList

@@ -86,7 +86,7 @@ function findRoute(
 }
 
 function answerOf(reply: Reply): TestAnswer {
-  if (reply === 'served') throw new Error('The route served the exchange itself')
+  if ('served' in reply) throw new Error('The route served the exchange itself')
   const { status, headers = [], body } = reply
   const isText = typeof body === 'string'
   return {

@@ -30,6 +30,7 @@ const WRONG = 'The username or the password is wrong'
 const FIELDS = {
   username: 'string',
   password: 'string',
+  newPassword: 'string?',
   responseType: 'string?',
   description: 'string?',
   ttlSeconds: 'count?',
@@ -65,25 +66,48 @@ function listProviders({ providers }: LoginParts): Reply {
 
 async function logIn(parts: LoginParts, call: RouteCall): Promise<Reply> {
   if (isFromOtherOrigin(call.exchange)) throw forbidden('Log-ins must come from a page of this server')
-  const { username, password, responseType = 'cookie', description, ttlSeconds } = await readFields(call, FIELDS)
+  const fields = await readFields(call, FIELDS)
+  const { responseType = 'cookie', description, ttlSeconds } = fields
   const isToken = responseType === 'token'
   if (!isToken && responseType !== 'cookie') throw badRequestError('"responseType" must be "cookie" or "token"')
   if (!isToken && (description !== undefined || ttlSeconds !== undefined)) {
     throw badRequestError('"description" and "ttlSeconds" need "responseType": "token"')
   }
-  const login = await checkLogin(parts.users, parts.throttle, { username, password, address: call.address })
-  if (login === undefined) throw unauthorizedError(WRONG)
+  const login = await checkedLogin(parts, call, fields)
   const { user } = login
   const { name = '' } = user.metadata
   const mustChangePassword = user.spec.mustChangePassword === true
   // Somebody who saw the first password could keep a token until it is changed.
-  if (isToken && mustChangePassword) throw forbidden('Log in without "responseType" and change the password first')
+  if (isToken && mustChangePassword) throw forbidden('Set another password first, with the field "newPassword"')
   await parts.users.noteLogin(name)
   if (!isToken) return startSession(parts, call, login)
   const lifetimeMs = ttlSeconds === undefined ? MAX_API_TOKEN_MS : ttlSeconds * 1000
   const { text, token } = await parts.tokens.create({ user: name, type: 'api', lifetimeMs, description })
   await requireCurrent(parts, login, token)
   return reply(200, { token: text, user: userView(user), mustChangePassword })
+}
+
+interface LoginFields {
+  readonly username: string
+  readonly password: string
+  /** Replaces the password, as people must who have one that somebody else chose. */
+  readonly newPassword?: string | undefined
+}
+
+/** Throws StatusError. */
+async function checkedLogin(
+  { users, throttle }: LoginParts,
+  { address }: RouteCall,
+  { username, password, newPassword }: LoginFields,
+): Promise<CheckedLogin> {
+  const login = await checkLogin(users, throttle, { username, password, address })
+  if (login === undefined) throw unauthorizedError(WRONG)
+  if (newPassword === undefined) return login
+  if (newPassword === password) throw badRequestError('The new password must be another one')
+  await users.setPassword(login.user.metadata.name ?? '', newPassword, false)
+  const again = await checkLogin(users, throttle, { username, password: newPassword, address })
+  if (again === undefined) throw unauthorizedError(WRONG)
+  return again
 }
 
 /** Always a new secret: one that was planted in the browser before is worth nothing. */

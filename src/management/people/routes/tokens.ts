@@ -5,6 +5,7 @@ import { epochMsOf } from '#meta/time.ts'
 import { type Token, Tokens as TokenKind } from '../../kinds/token.ts'
 import type { User } from '../../kinds/user.ts'
 import type { ManagementObjects } from '../../objects.ts'
+import type { Person } from '../../person.ts'
 import type { Reply, Route, RouteCall } from '../../port/route.ts'
 import { isSession, MAX_API_TOKEN_MS, type Tokens } from '../tokens.ts'
 import { readerOf, writerOf } from './caller.ts'
@@ -45,6 +46,17 @@ async function createToken({ objects, tokens }: TokenParts, call: RouteCall): Pr
   const plan = { ...fields, cluster, lifetimeMs, user: user.metadata.name ?? '', type: 'api' } as const
   const { text, token } = await tokens.create(plan)
   return reply(201, { token: text, ...tokenView(token) })
+}
+
+/** The text of a new API token of the caller. */
+export async function createOwnToken(
+  { objects, tokens }: Pick<TokenParts, 'objects' | 'tokens'>,
+  { user, token: current }: Person,
+  { description, cluster }: { readonly description: string; readonly cluster: string | undefined },
+): Promise<string> {
+  const lifetimeMs = lifetimeOf(current, undefined, objects.clock.now())
+  const plan = { description, cluster, lifetimeMs, user: user.metadata.name ?? '', type: 'api' } as const
+  return (await tokens.create(plan)).text
 }
 
 /** A token that an API token makes does not outlive it: otherwise one that leaked would never end. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import type { Exchange } from '#lib/http/exchange.ts'
 
-import { requestHeaders, responseHeaders, upgradeHeaders } from './forwarded-headers.ts'
+import { requestHeaders, responseHeaders, upgradeHeaders } from './headers.ts'
 
 const from = (headers: Record<string, string>, address = '10.0.0.9'): Exchange =>
   ({ headers, authority: 'cluster.example', peer: { address } }) as unknown as Exchange

@@ -62,3 +62,12 @@ function connectionNames({ connection = '' }: IncomingHttpHeaders): ReadonlySet<
 export function canonicalName(name: string): string {
   return name.replaceAll(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase())
 }
+
+/** The head of the response that accepts an upgrade, with the headers of the backend's response. */
+export function switchingProtocols(headers: IncomingHttpHeaders): string {
+  const lines = ['HTTP/1.1 101 Switching Protocols']
+  for (const [name, value] of Object.entries(headers)) {
+    for (const one of [value ?? []].flat()) lines.push(`${canonicalName(name)}: ${one}`)
+  }
+  return `${lines.join('\r\n')}\r\n\r\n`
+}

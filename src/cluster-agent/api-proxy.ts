@@ -1,0 +1,72 @@
+/**
+ * Serves requests of the management server that arrive on streams of the tunnel: adds the credentials of the agent, which
+ * never leave the cluster, and sends them to the API server of this cluster.
+ */
+import type { Duplex } from 'node:stream'
+
+import type { Connection } from '#client/connection/connection.ts'
+import { forward } from '#component/forwarding/forward.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { asSocket } from '#lib/net/as-socket.ts'
+import { forbiddenError, serviceUnavailableError } from '#meta/status-errors.ts'
+import type { StatusError } from '#meta/status.ts'
+
+import { callerOf } from './caller.ts'
+
+export interface ApiProxyOptions {
+  readonly connection: Pick<Connection, 'transport' | 'upgrade' | 'server'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export interface ApiProxy {
+  /** Serves the requests on a stream. */
+  accept(stream: Duplex): void
+  close(): Promise<void>
+}
+
+const GRACE_MS = 2000
+/** Streams of one tunnel all seem to come from one address. */
+const MAX_STREAMS = 20_000
+
+export function createApiProxy({ connection, clock, log }: ApiProxyOptions): ApiProxy {
+  const client = { request: connection.transport.request, upgrade: connection.upgrade }
+  const { origin, pathname } = new URL(connection.server)
+  const base = pathname.replace(/\/$/, '')
+  const server: HttpServer = createHttpServer({
+    clock,
+    upgrades: ['websocket', 'spdy/3.1'],
+    limits: { maxConnections: MAX_STREAMS, maxConnectionsPerAddress: MAX_STREAMS, requestTimeoutMs: 0 },
+    onError: (error) => log.error(error, 'Failed to forward a request of the management server'),
+    async serve(exchange) {
+      const caller = callerOf(exchange)
+      if ('refused' in caller) return answer(exchange, forbiddenError({ group: '', resource: '' }, '', caller.refused))
+      const headers = { 'impersonate-user': caller.user, 'impersonate-group': caller.groups }
+      try {
+        await forward(exchange, { client, clock, url: origin, path: base + exchange.path, headers })
+      } catch (error) {
+        if (exchange.isAnswered || exchange.signal.aborted) throw error
+        answer(
+          exchange,
+          serviceUnavailableError(`the API server of the cluster cannot be reached: ${(error as Error).message}`),
+        )
+      }
+    },
+  })
+  let take: (stream: Duplex) => void = () => undefined
+  server.accept({
+    address: { path: 'tunnel' },
+    accept: (accepted) => {
+      take = (stream) => accepted(asSocket(stream))
+    },
+    close: () => undefined,
+  })
+  return { accept: (stream) => take(stream), close: () => server.drain(GRACE_MS) }
+}
+
+function answer(exchange: Exchange, { status }: StatusError): void {
+  exchange.respond(status.code ?? 500, ['Content-Type', 'application/json'], JSON.stringify(status))
+}

@@ -1,0 +1,193 @@
+/** `hyperkube server`: the management server. */
+import { createWriteStream } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join, resolve } from 'node:path'
+
+import { kubeconfigText } from '#client/connection/kubeconfig.ts'
+import { aborted } from '#lib/abort.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
+import { flag, type FlagGroups } from '#lib/flags/flags.ts'
+import { int, string } from '#lib/flags/kinds.ts'
+import { strings } from '#lib/flags/list-kinds.ts'
+import { LOG_FLAGS } from '#lib/log/flags.ts'
+import { takeProcessLock } from '#lib/process/lock.ts'
+import { tidyWhenQuiet } from '#lib/process/tidy-memory.ts'
+import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
+import { type ManagementPlan, type RunningManagement, startManagement } from '#management/server.ts'
+import { OWN_REPOSITORY } from '#model/own-image.ts'
+import { hyperkubeVersion, kubernetesVersion } from '#model/version.ts'
+
+const FLAGS = {
+  server: {
+    'data-dir': flag(
+      string,
+      '',
+      'The `directory` with the state of the server (default: /var/lib/hyperkube-server for root, otherwise hyperkube-server in the XDG data directory)',
+    ),
+    datastore: flag(
+      string,
+      'sqlite',
+      'The `store` of the objects: sqlite, sqlite:FILE, or comma-separated URLs of an etcd cluster',
+    ),
+    listen: flag(string, '127.0.0.1:8443', 'The `address` and port for people and agents, such as 0.0.0.0:443'),
+    'server-url': flag(
+      string,
+      '',
+      'The `URL` by which people and agents reach the server, behind a load balancer too (default: made of --listen)',
+    ),
+    'tls-cert-file': flag(
+      string,
+      '',
+      'PEM `file` with the certificate of the server (default: one of its own authority)',
+    ),
+    'tls-private-key-file': flag(string, '', 'PEM `file` with the key of --tls-cert-file'),
+    'trusted-proxies': flag(strings, [], 'Addresses and CIDR ranges of proxies whose X-Forwarded-For is believed'),
+    'api-port': flag(int, 0, 'Port on 127.0.0.1 of the API server of the management cluster. 0 picks a free port.'),
+    'agent-image': flag(string, '', 'The `image` of the agent in imported clusters'),
+    'audit-log-path': flag(
+      string,
+      '',
+      'The `file` with one JSON line for each request: who, what, which cluster (default: audit.log in the data directory; - is standard output)',
+    ),
+  },
+  logs: LOG_FLAGS,
+} as const satisfies FlagGroups
+
+type ServerInvocation = Invocation<typeof FLAGS>
+
+const GRACE_MS = 3000
+const PASSWORD_FILE = 'first-password'
+const KUBECONFIG_FILE = 'admin.kubeconfig'
+
+export const server: Program = defineProgram({
+  name: 'server',
+  long:
+    'server manages many Kubernetes clusters from one place: people log in once and reach every cluster with their own rights.\n\n' +
+    'Clusters join by an agent that connects to the server, so the server needs no way into their networks.',
+  version: kubernetesVersion(),
+  flags: FLAGS,
+  run: runServer,
+})
+
+async function runServer(invocation: ServerInvocation, signal: AbortSignal): Promise<number> {
+  const { clock, stdout } = invocation
+  const startedMs = clock.elapsed()
+  const plan = await planOf(invocation)
+  await using closing = new AsyncDisposableStack()
+  await mkdir(plan.dataDir, { recursive: true, mode: 0o700 })
+  takeLock(plan.dataDir, closing)
+  const running = await startManagement(
+    plan,
+    {
+      ...invocation,
+      host: hostname(),
+      graceMs: GRACE_MS,
+      audit: openAudit(invocation, plan, closing),
+      saveFirstPassword: ({ username, password }) =>
+        writeFileAtomically(join(plan.dataDir, PASSWORD_FILE), `${username} ${password}\n`, { mode: 0o600 }),
+    },
+    closing,
+  ).catch(explain)
+  await writeAccess(running, plan)
+  closing.use(tidyWhenQuiet(clock))
+  stdout.write(`${greeting(running, plan, Math.round(clock.elapsed() - startedMs))}\n`)
+  await aborted(signal)
+  return 0
+}
+
+/** The administrator's kubeconfig for the management cluster, and the authority of the port. */
+async function writeAccess({ apiUrl, pki }: RunningManagement, { dataDir }: ManagementPlan): Promise<void> {
+  const text = kubeconfigText({
+    name: 'hyperkube-server',
+    server: apiUrl,
+    certificateAuthority: pki.ca.certificatePem,
+    clientCertificate: pki.admin.certificate,
+    clientKey: pki.admin.key,
+  })
+  await writeFileAtomically(join(dataDir, KUBECONFIG_FILE), text, { mode: 0o600 })
+  await writeFileAtomically(join(dataDir, 'hyperkube-ca.crt'), `${pki.ca.certificatePem.trim()}\n`, { mode: 0o644 })
+}
+
+function greeting({ url, ca, firstAdministrator }: RunningManagement, { dataDir }: ManagementPlan, ms: number): string {
+  return [
+    `Ready in ${ms} ms: ${url}`,
+    ...(ca === undefined ? [] : [`Authority of its certificate: ${join(dataDir, 'hyperkube-ca.crt')}`]),
+    ...(firstAdministrator === undefined
+      ? []
+      : [`First log-in: user "${firstAdministrator.username}", password in ${join(dataDir, PASSWORD_FILE)}`]),
+    `Management API: kubectl --kubeconfig ${join(dataDir, KUBECONFIG_FILE)} get clusters`,
+  ].join('\n')
+}
+
+async function planOf({ flags, env, cwd, readFile }: ServerInvocation): Promise<ManagementPlan> {
+  const dataDir = resolve(cwd, flags['data-dir'] === '' ? defaultDataDir(env) : flags['data-dir'])
+  const [certificateFile, keyFile] = [flags['tls-cert-file'], flags['tls-private-key-file']]
+  if ((certificateFile === '') !== (keyFile === ''))
+    throw new ProgramError('--tls-cert-file and --tls-private-key-file must be set together')
+  const certificate =
+    certificateFile === '' ? undefined : { certificate: await readFile(certificateFile), key: await readFile(keyFile) }
+  return {
+    dataDir,
+    datastore: flags.datastore === 'sqlite' ? `sqlite:${join(dataDir, 'store.db')}` : flags.datastore,
+    listen: listenAddress(flags.listen),
+    apiPort: flags['api-port'],
+    serverUrl: serverUrl(flags['server-url']),
+    certificate,
+    agentImage: flags['agent-image'] === '' ? `${OWN_REPOSITORY}:${hyperkubeVersion()}` : flags['agent-image'],
+    trustedProxies: flags['trusted-proxies'],
+    version: hyperkubeVersion(),
+  }
+}
+
+function defaultDataDir({ XDG_DATA_HOME, HOME }: ServerInvocation['env']): string {
+  if (process.getuid?.() === 0) return '/var/lib/hyperkube-server'
+  if (XDG_DATA_HOME) return join(XDG_DATA_HOME, 'hyperkube-server')
+  if (HOME) return join(HOME, '.local', 'share', 'hyperkube-server')
+  throw new ProgramError('There is no home directory: set --data-dir')
+}
+
+function listenAddress(text: string): ManagementPlan['listen'] {
+  const [, host = '', port = ''] = /^(\[[\da-f:]+\]|[^:]*):(\d{1,5})$/i.exec(text) ?? []
+  if (port === '' || Number(port) > 65_535)
+    throw new ProgramError(`--listen: "${text}" is not an address with a port, such as 0.0.0.0:443`)
+  return { host: host === '' ? '0.0.0.0' : host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
+}
+
+function serverUrl(text: string): string | undefined {
+  if (text === '') return undefined
+  const url = URL.parse(text)
+  const isPlain =
+    url !== null && url.protocol === 'https:' && url.pathname === '/' && url.search === '' && url.username === ''
+  if (!isPlain) throw new ProgramError(`--server-url: "${text}" is not of the form https://host[:port]`)
+  return url.origin
+}
+
+function takeLock(dataDir: string, closing: AsyncDisposableStack): void {
+  const attempt = takeProcessLock(join(dataDir, 'server.lock'))
+  if (!('lock' in attempt))
+    throw new ProgramError(`A server is running in ${dataDir} already (process ${attempt.owner.pid})`)
+  closing.defer(() => attempt.lock.release())
+}
+
+function openAudit(
+  { flags, stdout, clock, log, cwd }: ServerInvocation,
+  { dataDir }: ManagementPlan,
+  closing: AsyncDisposableStack,
+): (event: object) => void {
+  const path = flags['audit-log-path'] === '' ? join(dataDir, 'audit.log') : flags['audit-log-path']
+  const line = (event: object): string => `${JSON.stringify({ time: new Date(clock.now()).toISOString(), ...event })}\n`
+  if (path === '-') return (event) => void stdout.write(line(event))
+  const file = createWriteStream(resolve(cwd, path), { flags: 'a', mode: 0o600 })
+  file.on('error', (error) => log.error(error, 'Failed to write the audit log', { path }))
+  closing.defer(() => new Promise<void>((done) => file.end(done)))
+  return (event) => void file.write(line(event))
+}
+
+/** Problems that the user can solve, without a stack trace. */
+function explain(error: unknown): never {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') throw new ProgramError('The port of --listen is in use; set another one', { cause: error })
+  if (code === 'EACCES') throw new ProgramError(message, { cause: error })
+  throw error
+}

@@ -1,0 +1,77 @@
+/**
+ * Forwards a request to another server and its response to the client, with backpressure in both directions. Upgrades
+ * (WebSocket, SPDY) are copied byte for byte after the other server has agreed.
+ */
+import { onAbort } from '#lib/abort.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { HttpClient } from '#lib/http/client.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import type { HttpResponse } from '#lib/http/response.ts'
+import { joinSockets } from '#lib/net/join-sockets.ts'
+
+import { bodyOf } from './body.ts'
+import { type RequestHeaders, requestHeaders, responseHeaders, switchingProtocols, upgradeHeaders } from './headers.ts'
+
+export interface ForwardTarget {
+  readonly clock: Clock
+  readonly client: Pick<HttpClient, 'request' | 'upgrade'>
+  /** Scheme, host and port. */
+  readonly url: string
+  /** Path and query exactly as they are to be sent. */
+  readonly path: string
+  /** Added to the forwardable headers of the client: identity and credentials. */
+  readonly headers: RequestHeaders
+  /** Cuts the request off, also while its response is under way. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Resolves with the status when the client has the whole response. Rejects before anything is sent if the other server
+ * cannot be reached; later failures break the response off.
+ */
+export async function forward(exchange: Exchange, target: ForwardTarget): Promise<number> {
+  const signal = target.signal === undefined ? exchange.signal : AbortSignal.any([exchange.signal, target.signal])
+  if (exchange.upgradeProtocol !== undefined) return forwardUpgrade(exchange, target, signal)
+  const { client, url, path } = target
+  const headers = { ...requestHeaders(exchange), ...target.headers }
+  const response = await client.request({ method: exchange.method, url, path, headers, ...bodyOf(exchange), signal })
+  return pour(response, exchange, signal)
+}
+
+async function forwardUpgrade(
+  exchange: Exchange,
+  { client, url, path, clock, headers: added }: ForwardTarget,
+  signal: AbortSignal,
+): Promise<number> {
+  const headers = { ...upgradeHeaders(exchange), ...added }
+  const result = await client.upgrade({ method: exchange.method, url, path, headers, signal })
+  // The other server refused to switch. Its connection must not be used by the client: CVE-2018-1002105.
+  if (!result.isUpgraded) return pour(result.response, exchange, signal)
+  const { socket: peer, head: early } = exchange.upgrade()
+  peer.write(switchingProtocols(result.headers))
+  if (result.head.length > 0) peer.write(result.head)
+  if (early.length > 0) result.socket.write(early)
+  await joinSockets(peer, result.socket, { clock, signal })
+  return 101
+}
+
+async function pour(response: HttpResponse, exchange: Exchange, signal: AbortSignal): Promise<number> {
+  const release = onAbort(signal, () => response.discard())
+  const out = exchange.stream(response.status, responseHeaders(response.headers))
+  out.bePatient()
+  try {
+    for await (const piece of response.body) {
+      if (!out.write(piece)) await out.drained()
+      if (out.isClosed) break
+    }
+    if (signal.aborted) out.abort()
+    else out.end()
+  } catch {
+    // A truncated response must not look complete.
+    out.abort()
+  } finally {
+    release()
+    response.discard()
+  }
+  return response.status
+}

@@ -1,0 +1,16 @@
+/** An API client for a cluster through its link, as the management server itself. */
+import { ApiClient, type Transport } from '#client/api-client.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { HttpRequest } from '#lib/http/client.ts'
+import { userAgent } from '#model/version.ts'
+
+import { type ClusterLink, type ClusterUser, SERVER_USER } from '../links/link.ts'
+
+export function clusterClient(link: ClusterLink, clock: Clock, user: ClusterUser = SERVER_USER): ApiClient {
+  const identity = link.identityHeaders(user)
+  const transport: Transport = {
+    request: (request: HttpRequest) =>
+      link.client.request({ ...request, headers: { ...request.headers, ...identity } }),
+  }
+  return new ApiClient({ transport, server: link.url, clock, userAgent: userAgent('hyperkube-server') })
+}

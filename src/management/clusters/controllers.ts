@@ -1,0 +1,159 @@
+/** The controllers of the management server, on the framework that all controllers use. */
+import { type Condition, setCondition } from '#meta/conditions.ts'
+import { semanticEqual } from '#meta/object.ts'
+import { type Controller, type ControllerContext, itself, related, rule } from '#reconcile/controller.ts'
+
+import { Projects, Roles } from '../kinds/access.ts'
+import {
+  type Cluster,
+  Clusters,
+  type ClusterStatus,
+  CONNECTED,
+  LOCAL_CLUSTER,
+  READY,
+  ROLES_APPLIED,
+} from '../kinds/cluster.ts'
+import { GROUP } from '../kinds/definition.ts'
+import { RegistrationTokens } from '../kinds/registration-token.ts'
+import type { ClusterLinks } from '../links/link.ts'
+import { accessObjects, type AccessObjects, managementAccessObjects } from './access-objects.ts'
+import { applyAccess } from './apply-access.ts'
+import { clusterClient } from './cluster-client.ts'
+import { probeCluster } from './health.ts'
+
+export interface ManagementSettings {
+  readonly links: ClusterLinks
+}
+
+type Context = ControllerContext<ManagementSettings>
+
+const PROBE_MS = 15_000
+const PROBE_TIMEOUT_MS = 10_000
+const APPLY_MS = 10 * 60_000
+const APPLY_TIMEOUT_MS = 60_000
+const ABSENT_RETRY_MS = 60_000
+
+/** Writes conditions, version and capacity into the status of each Cluster every 15 seconds. */
+const clusterHealth: Controller<ManagementSettings> = {
+  name: 'cluster-health-controller',
+  watches: [itself(Clusters)],
+  rules: [rule(GROUP, 'clusters clusters/status', 'get list watch update')],
+  async reconcile(key, context) {
+    const cluster = context.cache.get(Clusters, key)
+    if (cluster === undefined) return
+    await writeStatus(context, key, await healthOf(cluster, context))
+    return { requeueAfterMs: PROBE_MS }
+  },
+}
+
+type Finding = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
+
+async function healthOf(
+  cluster: Cluster,
+  { settings: { links }, clock, signal }: Context,
+): Promise<{ readonly found: Partial<ClusterStatus>; readonly conditions: readonly Finding[] }> {
+  const link = links.get(cluster.metadata.name ?? '')
+  const isLocal = cluster.metadata.name === LOCAL_CLUSTER
+  if (link === undefined) {
+    const message = 'The agent of the cluster is not connected.'
+    const finding = { status: 'False', reason: 'AgentDisconnected', message } as const
+    return {
+      found: {},
+      conditions: [
+        { type: CONNECTED, ...finding },
+        { type: READY, ...finding, status: 'Unknown' },
+      ],
+    }
+  }
+  const connected: Finding = isLocal
+    ? { type: CONNECTED, status: 'True', reason: 'Local', message: 'The cluster runs in the management server.' }
+    : { type: CONNECTED, status: 'True', reason: 'AgentConnected', message: 'The agent of the cluster is connected.' }
+  try {
+    const limit = AbortSignal.any([signal, timeout(clock, PROBE_TIMEOUT_MS)])
+    const found = await probeCluster(clusterClient(link, clock), limit)
+    const message = 'The API server of the cluster answers.'
+    return { found, conditions: [connected, { type: READY, status: 'True', reason: 'Answers', message }] }
+  } catch (error) {
+    const message = `The API server of the cluster does not answer: ${(error as Error).message}`
+    return { found: {}, conditions: [connected, { type: READY, status: 'False', reason: 'DoesNotAnswer', message }] }
+  }
+}
+
+/** Writes only what changed: each write wakes every watcher. */
+async function writeStatus(
+  { client, cache, clock }: Context,
+  name: string,
+  { found, conditions: findings }: Awaited<ReturnType<typeof healthOf>>,
+): Promise<void> {
+  const cluster = cache.get(Clusters, name)
+  if (cluster === undefined) return
+  const conditions = (cluster.status?.conditions ?? []).map((condition) => ({ ...condition }))
+  for (const finding of findings) setCondition(conditions, finding, clock)
+  const status: ClusterStatus = { ...cluster.status, ...found, conditions }
+  if (semanticEqual(status, cluster.status)) return
+  await client.updateStatus(Clusters, { ...cluster, status })
+}
+
+/** Brings the RBAC objects of the roles and projects into each connected cluster. */
+const clusterAccess: Controller<ManagementSettings> = {
+  name: 'cluster-access-controller',
+  watches: [
+    itself(Clusters),
+    related(Roles, (_role, cache) => [...cache.list(Clusters)].map(({ metadata }) => metadata.name ?? '')),
+    related(Projects, ({ spec }) => [spec.cluster]),
+  ],
+  rules: [rule(GROUP, 'clusters clusters/status roles projects', 'get list watch update')],
+  async reconcile(key, context) {
+    const { cache, clock, signal, settings } = context
+    const cluster = cache.get(Clusters, key)
+    if (cluster === undefined) return
+    const link = settings.links.get(key)
+    if (link === undefined) return { requeueAfterMs: ABSENT_RETRY_MS }
+    const limit = AbortSignal.any([signal, timeout(clock, APPLY_TIMEOUT_MS)])
+    await applyAccess(clusterClient(link, clock), wantedIn(key, context), limit)
+    const message = 'The roles of the management server exist in the cluster.'
+    const applied = { type: ROLES_APPLIED, status: 'True', reason: 'Applied', message } as const
+    await writeStatus(context, key, { found: {}, conditions: [applied] })
+    return { requeueAfterMs: APPLY_MS }
+  },
+}
+
+function wantedIn(cluster: string, { cache }: Context): AccessObjects {
+  const roles = [...cache.list(Roles)]
+  const projects = [...cache.list(Projects)].filter(({ spec }) => spec.cluster === cluster)
+  const inside = accessObjects(roles, projects)
+  if (cluster !== LOCAL_CLUSTER) return inside
+  const management = managementAccessObjects(roles)
+  return {
+    clusterRoles: [...inside.clusterRoles, ...management.clusterRoles],
+    clusterRoleBindings: [...inside.clusterRoleBindings, ...management.clusterRoleBindings],
+    roleBindings: inside.roleBindings,
+  }
+}
+
+/** Deletes registration tokens that have expired. */
+const registrationTokenCleaner: Controller<ManagementSettings> = {
+  name: 'registration-token-cleaner',
+  watches: [itself(RegistrationTokens)],
+  rules: [rule(GROUP, 'registrationtokens', 'get list watch delete')],
+  async reconcile(key, { cache, client, clock, signal }) {
+    const token = cache.get(RegistrationTokens, key)
+    if (token === undefined) return undefined
+    const leftMs = Date.parse(token.spec.expiresAt) - clock.now()
+    if (leftMs > 0) return { requeueAfterMs: leftMs }
+    await client.delete(RegistrationTokens, { name: key }, { signal })
+    return undefined
+  },
+}
+
+export const MANAGEMENT_CONTROLLERS: readonly Controller<ManagementSettings>[] = [
+  clusterHealth,
+  clusterAccess,
+  registrationTokenCleaner,
+]
+
+function timeout(clock: Context['clock'], ms: number): AbortSignal {
+  const controller = new AbortController()
+  clock.after(ms, () => controller.abort(new Error(`no answer within ${ms / 1000} s`)), { background: true })
+  return controller.signal
+}

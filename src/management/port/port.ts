@@ -1,0 +1,244 @@
+/**
+ * The port of the management server: finds the route of a request, authenticates, checks access, calls the route and
+ * records the request in the audit log. Every error becomes a Status.
+ */
+import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
+import { BodyError } from '#lib/http/exchange.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { type Random, uuid } from '#lib/random.ts'
+import { badRequestError, failure, forbiddenError, internalError, unauthorizedError } from '#meta/status-errors.ts'
+import { StatusError } from '#meta/status.ts'
+
+import type { Person } from '../person.ts'
+import { segmentsOf } from './request-path.ts'
+import type { Reply, Route, RouteCall } from './route.ts'
+
+export interface PortOptions {
+  readonly routes: readonly Route[]
+  /**
+   * Undefined: the request has no credentials. Throws StatusError for wrong ones, and for cookies in requests that other
+   * sites may have made.
+   */
+  readonly authenticate: (exchange: Exchange, address: string) => Promise<Person | undefined>
+  /** The client's address. */
+  readonly addressOf: (exchange: Exchange) => string
+  readonly audit: (event: AuditEvent) => void
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** One request, after its response. */
+export interface AuditEvent {
+  readonly auditId: string
+  readonly method: string
+  /** Without the query, which may have secrets. Routes of agents have secrets in the path: for these it is the route. */
+  readonly path: string
+  readonly route: string
+  readonly user: string | undefined
+  readonly token: string | undefined
+  readonly address: string
+  readonly userAgent: string
+  readonly cluster: string | undefined
+  readonly status: number
+}
+
+const MAX_BODY_BYTES = 64 << 10
+
+interface Match {
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly rest: string
+}
+
+export function createPort(options: PortOptions): (exchange: Exchange) => Promise<void> {
+  const table = options.routes.map((route) => ({ route, pattern: route.path.split('/').slice(1) }))
+  return async (exchange) => {
+    const auditId = uuid(options.random)
+    const address = options.addressOf(exchange)
+    let match: Match | undefined
+    let person: Person | undefined
+    let status = 500
+    try {
+      match = find(table, exchange)
+      const { route } = match
+      if (route.access === 'person') {
+        person = await options.authenticate(exchange, address)
+        admit(exchange, match, person)
+      }
+      const call = callOf(exchange, { match, person, address, auditId })
+      const reply = await route.serve(call)
+      if ('served' in reply) status = reply.served
+      else {
+        ;({ status } = reply)
+        send(exchange, reply, auditId)
+      }
+    } catch (error) {
+      const known = asStatus(error)
+      if (known.status.code === 500) options.log.error(error, 'Failed to serve a request', { path: pathOf(exchange) })
+      status = known.status.code ?? 500
+      if (exchange.isAnswered) exchange.fail()
+      else send(exchange, { status, headers: retryAfter(known), body: known.status }, auditId)
+    } finally {
+      options.audit(eventOf(exchange, { match, person, address, auditId, status }))
+    }
+  }
+}
+
+type Table = readonly { readonly route: Route; readonly pattern: readonly string[] }[]
+
+function find(table: Table, exchange: Exchange): Match {
+  const path = pathOf(exchange)
+  const segments = segmentsOf(path)
+  if ('refused' in segments) throw badRequestError(segments.refused)
+  let isOtherMethod = false
+  for (const { route, pattern } of table) {
+    const params = paramsOf(pattern, segments)
+    if (params === undefined) continue
+    if (route.method !== '*' && route.method !== exchange.method) {
+      isOtherMethod = true
+      continue
+    }
+    return { route, params, rest: restOf(exchange.path, pattern.length - 1) }
+  }
+  if (isOtherMethod) throw failure({ code: 405, reason: 'MethodNotAllowed', message: 'the method is not supported' })
+  throw failure({ code: 404, reason: 'NotFound', message: 'the server could not find the requested resource' })
+}
+
+function paramsOf(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
+  const isOpen = pattern.at(-1) === '*'
+  const fixed = isOpen ? pattern.length - 1 : pattern.length
+  if (isOpen ? segments.length < fixed : segments.length !== fixed) return undefined
+  const params: Record<string, string> = {}
+  for (let at = 0; at < fixed; at++) {
+    const [part = '', segment = ''] = [pattern[at], segments[at]]
+    if (!part.startsWith(':')) {
+      if (part !== segment) return undefined
+    } else if (segment === '') return undefined
+    else params[part.slice(1)] = segment
+  }
+  return params
+}
+
+/** What follows the first segments, as it came. */
+function restOf(target: string, segments: number): string {
+  let at = 0
+  for (let many = 0; many < segments; many++) {
+    const next = target.indexOf('/', at + 1)
+    if (next < 0) return queryOf(target)
+    at = next
+  }
+  return target.slice(at)
+}
+
+function queryOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark < 0 ? '' : target.slice(mark)
+}
+
+function pathOf({ path }: Exchange): string {
+  const mark = path.indexOf('?')
+  return mark < 0 ? path : path.slice(0, mark)
+}
+
+/** Throws StatusError if the person may not use the route. */
+function admit(exchange: Exchange, { route, params }: Match, person: Person | undefined): asserts person is Person {
+  if (person === undefined) throw unauthorizedError('Unauthorized')
+  const { user, token } = person
+  if (user.spec.mustChangePassword === true && route.allowsInitialPassword !== true)
+    throw refused('the password must be changed first')
+  if (
+    token.spec.cluster !== undefined &&
+    (route.allowsClusterToken !== true || params['cluster'] !== token.spec.cluster)
+  )
+    throw refused('the token is for one cluster only')
+  const isRead = ['GET', 'HEAD', 'OPTIONS'].includes(exchange.method) && exchange.upgradeProtocol === undefined
+  if (token.spec.readOnly === true && !isRead) throw refused('the token is read-only')
+}
+
+function refused(why: string): StatusError {
+  return forbiddenError({ group: '', resource: '' }, '', why)
+}
+
+function callOf(
+  exchange: Exchange,
+  { match, ...more }: Pick<RouteCall, 'person' | 'address' | 'auditId'> & { readonly match: Match },
+): RouteCall {
+  return {
+    exchange,
+    params: match.params,
+    rest: match.rest,
+    query: new URLSearchParams(queryOf(exchange.path)),
+    ...more,
+    readBody: () => readObject(exchange),
+  }
+}
+
+async function readObject(exchange: Exchange): Promise<Readonly<Record<string, unknown>>> {
+  const text = (await exchange.readBody(MAX_BODY_BYTES)).toString()
+  let value: unknown
+  try {
+    value = text === '' ? {} : JSON.parse(text)
+  } catch {
+    throw badRequestError('the body is not valid JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badRequestError('the body is not a JSON object')
+  return value as Readonly<Record<string, unknown>>
+}
+
+const FIXED_HEADERS: HeaderList = Object.entries({
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+}).flat()
+
+function send(
+  exchange: Exchange,
+  { status, headers = [], body = '' }: Exclude<Reply, { served: number }>,
+  auditId: string,
+): void {
+  const isText = typeof body === 'string'
+  const type = isText ? 'text/plain; charset=utf-8' : 'application/json'
+  const hasType = headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'content-type')
+  const own = [...FIXED_HEADERS, 'Audit-Id', auditId, ...(hasType ? [] : ['Content-Type', type]), ...headers]
+  exchange.respond(status, own, Buffer.from(isText ? body : `${JSON.stringify(body)}\n`))
+}
+
+function retryAfter({ status }: StatusError): HeaderList {
+  const seconds = status.details?.retryAfterSeconds
+  return seconds === undefined ? [] : ['Retry-After', String(seconds)]
+}
+
+function asStatus(error: unknown): StatusError {
+  if (error instanceof StatusError) return error
+  if (error instanceof BodyError) {
+    const code = error.code === 'too-large' ? 413 : 408
+    return failure({ code, message: error.message })
+  }
+  return internalError(error as Error)
+}
+
+function eventOf(
+  exchange: Exchange,
+  found: Pick<RouteCall, 'person' | 'address' | 'auditId'> & {
+    readonly match: Match | undefined
+    readonly status: number
+  },
+): AuditEvent {
+  const { match, person, address, auditId, status } = found
+  return {
+    auditId,
+    method: exchange.method,
+    path: match?.route.access === 'person' ? pathOf(exchange).slice(0, MAX_AUDIT_PATH) : (match?.route.path ?? ''),
+    route: match?.route.path ?? '',
+    user: person?.user.metadata.name,
+    token: person?.token.metadata.name,
+    address,
+    userAgent: (exchange.headers['user-agent'] ?? '').slice(0, MAX_AUDIT_PATH),
+    cluster: match?.params['cluster'],
+    status,
+  }
+}
+
+const MAX_AUDIT_PATH = 1024

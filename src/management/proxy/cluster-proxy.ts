@@ -1,0 +1,139 @@
+/**
+ * `/k8s/clusters/<cluster>/…`: passes requests of a user to the API server of a cluster, with the identity of the user. The
+ * credentials of the user, and all headers that claim an identity, stay here.
+ */
+import { forward } from '#component/forwarding/forward.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Logger } from '#lib/log/log.ts'
+import {
+  badRequestError,
+  failure,
+  forbiddenError,
+  notFoundError,
+  serviceUnavailableError,
+} from '#meta/status-errors.ts'
+
+import type { Memberships } from '../access/memberships.ts'
+import { Clusters, LOCAL_CLUSTER } from '../kinds/cluster.ts'
+import { GROUP } from '../kinds/definition.ts'
+import type { ClusterLink, ClusterLinks, ClusterUser } from '../links/link.ts'
+import type { ManagementObjects } from '../objects.ts'
+import type { Person } from '../person.ts'
+import { refusalOfRest } from '../port/request-path.ts'
+import type { Reply, Route, RouteCall } from '../port/route.ts'
+import type { OpenRequests } from './open-requests.ts'
+
+export interface ClusterProxyOptions {
+  readonly objects: Pick<ManagementObjects, 'get'>
+  readonly memberships: Memberships
+  readonly links: ClusterLinks
+  readonly open: OpenRequests
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const RETRY_SECONDS = 2
+/** Agents that lose their connection are usually back within this time. */
+const RETURN_MS = 15_000
+
+/** Paths of the API at the root of the server: `kubectl proxy` and others drop the path of a kubeconfig's server. */
+const ROOT_PATHS = ['/api', '/api/*', '/apis', '/apis/*', '/version', '/openapi/*']
+
+export function clusterProxyRoutes(options: ClusterProxyOptions): readonly Route[] {
+  const route = (path: string, serve: Route['serve']): Route => ({
+    method: '*',
+    path,
+    access: 'person',
+    allowsClusterToken: true,
+    serve,
+  })
+  return [
+    route('/k8s/clusters/:cluster/*', (call) => serveCluster(options, call, call.params['cluster'] ?? '', call.rest)),
+    ...ROOT_PATHS.map((path) =>
+      route(path, (call) => {
+        const cluster = call.person?.token.spec.cluster ?? LOCAL_CLUSTER
+        return serveCluster(options, call, cluster, call.exchange.path)
+      }),
+    ),
+  ]
+}
+
+async function serveCluster(
+  options: ClusterProxyOptions,
+  call: RouteCall,
+  cluster: string,
+  rest: string,
+): Promise<Reply> {
+  const { exchange, person } = call
+  if (person === undefined) throw new Error('The route needs a person')
+  const refusal = refusalOfRest(rest)
+  if (refusal !== undefined) throw badRequestError(refusal)
+  const user = userFor(options, person, cluster)
+  // An unknown cluster and one without rights look the same.
+  if (user === undefined) throw notFoundError({ group: GROUP, resource: 'clusters' }, cluster)
+  const link = linkTo(options, cluster)
+  if (Object.keys(exchange.headers).some((name) => name.startsWith('impersonate-'))) {
+    const why = 'impersonation is not available through the management server'
+    throw forbiddenError({ group: '', resource: '' }, '', why)
+  }
+  const current = (now: Person): ClusterUser | undefined => userFor(options, now, cluster)
+  const served = await options.open.during({ person, user, current }, (signal) =>
+    passOn(options, call, { link, user, rest, signal }),
+  )
+  return { served }
+}
+
+/** Undefined: the person has no rights in the cluster. */
+function userFor(
+  { objects, memberships }: ClusterProxyOptions,
+  { user }: Person,
+  cluster: string,
+): ClusterUser | undefined {
+  if (cluster === LOCAL_CLUSTER) {
+    const { name, groups } = memberships.userOfManagement(user)
+    return { name, groups: [...new Set([...groups, ...(memberships.userIn(user, cluster)?.groups ?? [])])] }
+  }
+  return objects.get(Clusters, cluster) === undefined ? undefined : memberships.userIn(user, cluster)
+}
+
+function linkTo({ objects, links, clock }: ClusterProxyOptions, cluster: string): ClusterLink {
+  const link = links.get(cluster)
+  if (link !== undefined) return link
+  const { spec, status } = objects.get(Clusters, cluster) ?? {}
+  const { displayName = cluster } = spec ?? {}
+  const since = status?.agent?.disconnectedAt
+  const message =
+    since === undefined
+      ? `the agent of cluster "${displayName}" has not connected yet`
+      : `the agent of cluster "${displayName}" has been disconnected since ${since}`
+  // kubectl repeats a request with Retry-After up to ten times before it shows the message.
+  const isReturning = since !== undefined && clock.now() - Date.parse(since) < RETURN_MS
+  const details = isReturning ? { retryAfterSeconds: RETRY_SECONDS } : {}
+  throw failure({ code: 503, reason: 'ServiceUnavailable', message, details })
+}
+
+interface Passage {
+  readonly link: ClusterLink
+  readonly user: ClusterUser
+  readonly rest: string
+  readonly signal: AbortSignal
+}
+
+async function passOn(
+  { clock, log }: ClusterProxyOptions,
+  { exchange, auditId, address }: RouteCall,
+  { link, user, rest, signal }: Passage,
+): Promise<number> {
+  const path = rest.startsWith('/') ? rest : `/${rest}`
+  const headers = { ...link.identityHeaders(user), host: HOST, 'audit-id': auditId, 'x-forwarded-for': address }
+  try {
+    return await forward(exchange, { client: link.client, clock, url: link.url, path, headers, signal })
+  } catch (error) {
+    if (exchange.isAnswered || exchange.signal.aborted) throw error
+    log.info('Failed to reach a cluster', { user: user.name, err: (error as Error).message })
+    throw serviceUnavailableError(`the cluster cannot be reached: ${(error as Error).message}`)
+  }
+}
+
+/** API servers do not look at it, and the name of the management server is no business of theirs. */
+const HOST = 'kubernetes.default.svc'

@@ -1,0 +1,62 @@
+/**
+ * The requests that are being passed on to clusters. A watch, a shell or a log can last for hours: it is cut off soon after
+ * its token ends, its user is disabled, or the user's roles change.
+ */
+import { type Clock, every, type Timer } from '#lib/clock.ts'
+
+import { Tokens } from '../kinds/token.ts'
+import { Users } from '../kinds/user.ts'
+import type { ClusterUser } from '../links/link.ts'
+import type { ManagementObjects } from '../objects.ts'
+import type { Person } from '../person.ts'
+
+interface OpenRequest {
+  readonly person: Person
+  readonly user: ClusterUser
+  /** The user as a new request would have it; undefined: it would be refused. */
+  readonly current: (person: Person) => ClusterUser | undefined
+  readonly controller: AbortController
+}
+
+const CHECK_MS = 2000
+
+export class OpenRequests {
+  readonly #objects: Pick<ManagementObjects, 'get' | 'clock'>
+  readonly #open = new Set<OpenRequest>()
+  readonly #timer: Timer
+
+  constructor(objects: Pick<ManagementObjects, 'get'> & { readonly clock: Clock }) {
+    this.#objects = objects
+    this.#timer = every(objects.clock, CHECK_MS, () => this.#check())
+  }
+
+  /** Runs `work` with a signal that is aborted when the person may not do it any more. */
+  async during<T>(request: Omit<OpenRequest, 'controller'>, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const open = { ...request, controller: new AbortController() }
+    this.#open.add(open)
+    try {
+      return await work(open.controller.signal)
+    } finally {
+      this.#open.delete(open)
+    }
+  }
+
+  close(): void {
+    this.#timer.cancel()
+    for (const { controller } of this.#open) controller.abort(new Error('The server is stopping'))
+  }
+
+  #check(): void {
+    for (const open of this.#open) if (!this.#isAllowed(open)) open.controller.abort(new Error('The access has ended'))
+  }
+
+  #isAllowed({ person, user, current }: OpenRequest): boolean {
+    const token = this.#objects.get(Tokens, person.token.metadata.name ?? '')
+    const owner = this.#objects.get(Users, person.user.metadata.name ?? '')
+    if (token === undefined || owner === undefined) return false
+    if (token.spec.disabled === true || owner.spec.disabled === true) return false
+    if (Date.parse(token.spec.expiresAt) <= this.#objects.clock.now()) return false
+    const now = current({ ...person, token, user: owner })
+    return now !== undefined && now.groups.join() === user.groups.join()
+  }
+}

@@ -1,0 +1,307 @@
+/**
+ * The management server: a control plane in this process that keeps all objects, and one port for people, agents and the
+ * requests that are passed on to clusters.
+ */
+import { join } from 'node:path'
+
+import { type RunningCluster, runCluster } from '#cluster/cluster.ts'
+import type { ClusterSurroundings } from '#cluster/cluster.ts'
+import { keepFresh, type LocalPki, openLocalPki, pkiFolder } from '#cluster/local-pki.ts'
+import { managerSettings, serverSettings, servingNames } from '#cluster/settings.ts'
+import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
+import type { ServerTls } from '#lib/http/tls.ts'
+import { userAgent } from '#model/version.ts'
+import { runControllers } from '#reconcile/manager.ts'
+
+import { ADMINISTRATOR, Memberships } from './access/memberships.ts'
+import { MANAGEMENT_CONTROLLERS } from './clusters/controllers.ts'
+import { clusterRoutes } from './clusters/routes.ts'
+import { Clusters, LOCAL_CLUSTER } from './kinds/cluster.ts'
+import { agentRoutes, type ConnectedAgent } from './links/agent-routes.ts'
+import type { ClusterLinks } from './links/link.ts'
+import { openLocalLink } from './links/local-link.ts'
+import { createTunnelHub, type TunnelHub } from './links/tunnel-hub.ts'
+import { ManagementObjects } from './objects.ts'
+import { createPeople, type People } from './people/people.ts'
+import type { FirstAdministrator } from './people/users.ts'
+import { basicRoutes } from './port/basic-routes.ts'
+import { addressReader } from './port/client-address.ts'
+import { type AuditEvent, createPort } from './port/port.ts'
+import type { Route } from './port/route.ts'
+import { installKinds, installObjects } from './prepare.ts'
+import { clusterProxyRoutes } from './proxy/cluster-proxy.ts'
+import { OpenRequests } from './proxy/open-requests.ts'
+
+export interface ManagementPlan {
+  readonly dataDir: string
+  /** As `openBackend` takes it. */
+  readonly datastore: string
+  /** Where people and agents connect. */
+  readonly listen: { readonly host: string; readonly port: number }
+  /** Loopback only: the API server of the management cluster. 0 picks a free port. */
+  readonly apiPort: number
+  /** Undefined: made of the port. */
+  readonly serverUrl: string | undefined
+  /** Undefined: a certificate of the server's own authority. */
+  readonly certificate: { readonly certificate: string; readonly key: string } | undefined
+  readonly agentImage: string
+  /** Addresses whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[]
+  readonly version: string
+}
+
+export interface ManagementSurroundings extends ClusterSurroundings {
+  readonly audit: (event: AuditEvent) => void
+  /** Stores the password of the first administrator. The account is created after that. */
+  readonly saveFirstPassword: (first: FirstAdministrator) => Promise<void>
+}
+
+export interface RunningManagement {
+  readonly url: string
+  /** PEM of the server's own authority; undefined with a certificate from elsewhere. */
+  readonly ca: string | undefined
+  readonly cluster: RunningCluster
+  readonly objects: ManagementObjects
+  /** Present at the first start. */
+  readonly firstAdministrator: FirstAdministrator | undefined
+  /** A kubeconfig entry of the API server on loopback. */
+  readonly apiUrl: string
+  readonly pki: LocalPki
+}
+
+/** The controllers that custom resources, accounts and roles need. The management cluster runs no pods. */
+const CONTROLLERS = [
+  'garbage-collector-controller',
+  'namespace-controller',
+  'serviceaccount-controller',
+  'root-ca-certificate-publisher-controller',
+  'clusterrole-aggregation-controller',
+]
+
+const GRACE_MS = 3000
+const UPLOADS_MS = 0
+
+/** Everything is put on `closing`, which stops the server in reverse order. Throws ProgramError for user errors. */
+export async function startManagement(
+  plan: ManagementPlan,
+  around: ManagementSurroundings,
+  closing: AsyncDisposableStack,
+): Promise<RunningManagement> {
+  const pkiOptions = { ...around, files: pkiFolder(join(plan.dataDir, 'pki')), hosts: hostsOf(plan) }
+  const pki = await openLocalPki(pkiOptions)
+  const cluster = await runCluster(clusterPlan(plan), around, closing)
+  await installKinds(cluster.client, around.random)
+  await installObjects(cluster.client)
+  const stop = new AbortController()
+  closing.defer(() => stop.abort())
+  const objects = new ManagementObjects({ ...around, client: cluster.client, signal: stop.signal })
+  await objects.synced()
+  const parts = createParts(plan, { around, objects, cluster, pki })
+  closing.defer(() => parts.close())
+  const http = createHttpServer({
+    clock: around.clock,
+    tls: tlsOf(plan, pki),
+    upgrades: ['websocket', 'spdy/3.1'],
+    limits: { requestTimeoutMs: UPLOADS_MS },
+    onError: (error) => around.log.error(error, 'Failed to serve a request'),
+    serve: parts.serve,
+  })
+  const bound = await http.listen(plan.listen)
+  closing.defer(() => http.drain(GRACE_MS))
+  if (!('port' in bound)) throw new Error('The server listens on no port')
+  parts.listening(bound.port)
+  const renewal = keepFresh(pkiOptions, pki, (fresh) => renew(plan, http, fresh))
+  closing.defer(() => renewal.stop())
+  startControllers(parts.links, { around, cluster }, closing)
+  const firstAdministrator = await parts.people.ensureFirstAdministrator(around.saveFirstPassword)
+  return {
+    url: parts.serverUrl(),
+    ca: parts.ca(),
+    cluster,
+    objects,
+    firstAdministrator,
+    apiUrl: apiUrlOf(cluster),
+    pki,
+  }
+}
+
+interface Parts {
+  readonly serve: Parameters<typeof createHttpServer>[0]['serve']
+  readonly links: ClusterLinks
+  readonly people: People
+  readonly serverUrl: () => string
+  readonly ca: () => string | undefined
+  listening(port: number): void
+  close(): Promise<void>
+}
+
+interface Foundation {
+  readonly around: ManagementSurroundings
+  readonly objects: ManagementObjects
+  readonly cluster: RunningCluster
+  readonly pki: LocalPki
+}
+
+function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Foundation): Parts {
+  const { clock, random, log } = around
+  let port = plan.listen.port
+  let isReady = false
+  const serverUrl = (): string => plan.serverUrl ?? `https://${urlHost(plan.listen.host)}:${port}`
+  const ca = (): string | undefined => (plan.certificate === undefined ? pki.ca.certificatePem : undefined)
+  const memberships = new Memberships(objects)
+  const people = createPeople({
+    objects,
+    serverUrl,
+    isAdministrator: (user) => memberships.isAdministrator(user),
+    administratorRole: ADMINISTRATOR,
+  })
+  const hub = createTunnelHub(clock)
+  const { certificate, key } = pki.frontProxyClient
+  const local = openLocalLink({ clock, url: apiUrlOf(cluster), ca: pki.ca.certificatePem, certificate, key })
+  const links: ClusterLinks = { get: (name) => (name === LOCAL_CLUSTER ? local : hub.get(name)) }
+  const open = new OpenRequests(objects)
+  objects.listen(Clusters, ({ metadata }, isDeleted) => isDeleted && hub.disconnect(metadata.name ?? ''))
+  const shared = { objects, memberships, links, open, hub, serverUrl, ca, clock, log, people }
+  const serve = createPort({
+    routes: routesOf({ ...shared, isReady: () => isReady, ...plan, serverUrl }),
+    authenticate: (exchange, address) => people.authenticate(exchange, address),
+    addressOf: addressReader(plan.trustedProxies),
+    audit: around.audit,
+    random,
+    log,
+  })
+  return {
+    serve,
+    links,
+    people,
+    serverUrl,
+    ca,
+    listening(bound) {
+      port = bound
+      isReady = true
+    },
+    close: () => closeParts({ open, hub, people, local }),
+  }
+}
+
+type RouteParts = Parameters<typeof clusterProxyRoutes>[0] &
+  Parameters<typeof basicRoutes>[0] &
+  Omit<Parameters<typeof clusterRoutes>[0], 'createToken'> & { readonly people: People }
+
+/** All routes of the port. */
+function routesOf(parts: RouteParts): readonly Route[] {
+  const { objects, people } = parts
+  return [
+    ...basicRoutes(parts),
+    ...people.routes,
+    ...agentRoutes({ ...parts, onChange: (name, agent) => void recordAgent(objects, name, agent) }),
+    ...clusterRoutes({ ...parts, createToken: (...token) => people.createToken(...token) }),
+    ...clusterProxyRoutes(parts),
+  ]
+}
+
+function closeParts(parts: {
+  readonly open: OpenRequests
+  readonly hub: TunnelHub
+  readonly people: People
+  readonly local: ReturnType<typeof openLocalLink>
+}): Promise<void> {
+  parts.open.close()
+  parts.hub.close()
+  parts.local.client.close()
+  return parts.people.close()
+}
+
+/** Writes when the agent connected, and when it was lost. */
+async function recordAgent(objects: ManagementObjects, name: string, agent: ConnectedAgent | undefined): Promise<void> {
+  const now = new Date(objects.clock.now()).toISOString()
+  try {
+    await objects.change(
+      Clusters,
+      name,
+      (cluster) => {
+        const { connectedAt = now, ...before } = cluster.status?.agent ?? {}
+        const next =
+          agent === undefined
+            ? { ...before, connectedAt, disconnectedAt: now }
+            : { version: agent.version, address: agent.address, connectedAt: now }
+        return { ...cluster, status: { ...cluster.status, agent: next } }
+      },
+      { subresource: 'status' },
+    )
+  } catch (error) {
+    // A removed cluster has no status any more, and a server that stops writes none.
+    objects.log.info('Failed to record the connection of an agent', { cluster: name, err: (error as Error).message })
+  }
+}
+
+function startControllers(
+  links: ClusterLinks,
+  { around, cluster }: Pick<Foundation, 'around' | 'cluster'>,
+  closing: AsyncDisposableStack,
+): void {
+  const { clock, random, log } = around
+  const stop = new AbortController()
+  const ended = runControllers(
+    {
+      controllers: MANAGEMENT_CONTROLLERS,
+      clock,
+      random,
+      log,
+      connect: () => ({ transport: cluster.running.server.clientAs(SERVER) }),
+      userAgent: userAgent('hyperkube-server'),
+      settings: { links },
+      isEnabled: () => true,
+    },
+    stop.signal,
+  ).catch((error: unknown) => log.error(error, 'Controllers stopped'))
+  closing.defer(() => {
+    stop.abort()
+    return ended
+  })
+}
+
+const SERVER = { name: 'hk:server', uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
+
+function clusterPlan(plan: ManagementPlan): Parameters<typeof runCluster>[0] {
+  const pki = (file: string): string => join(plan.dataDir, 'pki', file)
+  return {
+    server: serverSettings(pki, {
+      datastore: plan.datastore,
+      'encryption-key-file': join(plan.dataDir, 'encryption.key'),
+      'bind-address': '127.0.0.1',
+      'secure-port': plan.apiPort,
+    }),
+    manager: managerSettings(pki),
+    controllers: CONTROLLERS,
+    volumes: join(plan.dataDir, 'volumes'),
+    hasScheduler: false,
+    nodes: { simulated: 0 },
+  }
+}
+
+function apiUrlOf({ running }: RunningCluster): string {
+  return `https://127.0.0.1:${running.port}`
+}
+
+/** The names in the certificate of the port. */
+function hostsOf({ listen, serverUrl }: ManagementPlan): readonly string[] {
+  const named = serverUrl === undefined ? [] : [new URL(serverUrl).hostname.replace(/^\[(.*)\]$/, '$1')]
+  const bound = ['0.0.0.0', '::'].includes(listen.host) ? [] : [listen.host]
+  return [...new Set([...servingNames(), ...bound, ...named])]
+}
+
+function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+function tlsOf({ certificate: own }: ManagementPlan, { apiServer }: LocalPki): ServerTls {
+  const { certificate, key } = own ?? apiServer
+  return { certificate, key }
+}
+
+function renew(plan: ManagementPlan, http: HttpServer, pki: LocalPki): Promise<void> {
+  http.reloadTls(tlsOf(plan, pki))
+  return Promise.resolve()
+}

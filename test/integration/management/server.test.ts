@@ -1,0 +1,221 @@
+/** The management server from log-in to the API of an imported cluster: rights, headers, watches, removal. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+
+import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
+import { realClock } from '#lib/clock.ts'
+import { connectWebSocket } from '#lib/http/websocket.ts'
+import { ownerBinding } from '#management/clusters/access-objects.ts'
+import { Members, Projects } from '#management/kinds/access.ts'
+import { Clusters } from '#management/kinds/cluster.ts'
+import { startCluster, type TestCluster } from '#testing/cluster.ts'
+
+import { eventually, type ManagementBed, startManagementBed } from './bed.ts'
+
+describe('hyperkube server', () => {
+  let bed: ManagementBed
+  let cluster: TestCluster
+  let id = ''
+  let stopAgent: () => Promise<void>
+  let jane: { readonly name: string; readonly token: string }
+
+  before(async () => {
+    bed = await startManagementBed()
+    cluster = await startCluster({ nodes: 1 })
+    jane = await bed.createUser('jane')
+  })
+  after(async () => {
+    await bed[Symbol.asyncDispose]()
+    await cluster.stop()
+  })
+
+  const admin = (): string => bed.administrator
+  const inCluster = (token: string, method: string, path: string, body?: unknown): ReturnType<typeof bed.request> =>
+    bed.request(method, `/k8s/clusters/${id}${path}`, { token, ...(body !== undefined && { body }) })
+  const conditionOf = (type: string): string | undefined =>
+    bed.running.objects.get(Clusters, id)?.status?.conditions?.find((condition) => condition.type === type)?.status
+
+  it('imports a cluster with an agent', async () => {
+    const made = await bed.request('POST', '/v3/clusters', { token: admin(), body: { displayName: 'shop' } })
+    assert.equal(made.status, 201, made.text)
+    id = made.body['cluster'].metadata.name as string
+    const manifest = await bed.request('GET', new URL(made.body['manifestUrl'] as string).pathname)
+    assert.equal(manifest.status, 200)
+    assert.match(manifest.text, /kind: Deployment/)
+    const before = await inCluster(admin(), 'GET', '/api/v1/nodes')
+    assert.equal(before.status, 503, before.text)
+    assert.match(before.text, /has not connected yet/)
+    // The manifest creates this binding.
+    await cluster.client.create(ClusterRoleBindings, ownerBinding())
+    stopAgent = bed.runAgent(cluster.kubeconfig, made.body['token'] as string)
+    await eventually(
+      'the cluster is ready',
+      () => conditionOf('Ready') === 'True' && conditionOf('RolesApplied') === 'True',
+    )
+    const found = bed.running.objects.get(Clusters, id)
+    assert.deepEqual(found?.status?.nodes, { total: 1, ready: 1 })
+    assert.match(found?.status?.version ?? '', /^v1\.36/)
+  })
+
+  it('passes requests with the rights of the user', async () => {
+    const nodes = await inCluster(admin(), 'GET', '/api/v1/nodes')
+    assert.equal(nodes.status, 200)
+    assert.equal(nodes.body['kind'], 'NodeList')
+    const review = await inCluster(admin(), 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'SelfSubjectReview',
+    })
+    assert.match(review.body['status'].userInfo.username as string, /^u-/)
+    assert.deepEqual(review.body['status'].userInfo.groups, ['hk:cluster:cluster-owner', 'system:authenticated'])
+  })
+
+  it('hides clusters from users without a role there', async () => {
+    assert.equal((await inCluster(jane.token, 'GET', '/api/v1/nodes')).status, 404)
+    assert.deepEqual((await bed.request('GET', '/v3/clusters', { token: jane.token })).body['items'], [])
+    assert.equal((await bed.request('GET', `/v3/clusters/${id}`, { token: jane.token })).status, 404)
+    assert.equal((await bed.request('DELETE', `/v3/clusters/${id}`, { token: jane.token })).status, 404)
+  })
+
+  it('lets a member of a project do what the role allows, and nothing else', async () => {
+    for (const namespace of ['web', 'other'])
+      await inCluster(admin(), 'POST', '/api/v1/namespaces', { metadata: { name: namespace } })
+    await bed.running.objects.create(Projects, {
+      metadata: { name: 'p-web' },
+      spec: { cluster: id, displayName: 'Web', namespaces: ['web'] },
+    })
+    const added = await bed.request('POST', `/v3/clusters/${id}/members`, {
+      token: admin(),
+      body: { role: 'project-member', user: jane.name, project: 'p-web' },
+    })
+    assert.equal(added.status, 201, added.text)
+    const path = '/api/v1/namespaces/web/configmaps'
+    await eventually('jane may read', async () => (await inCluster(jane.token, 'GET', path)).status === 200)
+    const rows: readonly (readonly [status: number, method: string, path: string, body?: object])[] = [
+      [201, 'POST', path, { metadata: { name: 'a' } }],
+      [200, 'GET', `${path}/a`],
+      [200, 'DELETE', `${path}/a`],
+      [200, 'GET', '/api/v1/namespaces/web'],
+      [403, 'GET', '/api/v1/namespaces/other/configmaps'],
+      [403, 'POST', '/api/v1/namespaces/other/configmaps', { metadata: { name: 'a' } }],
+      [403, 'GET', '/api/v1/nodes'],
+      [403, 'GET', '/api/v1/secrets'],
+      [403, 'POST', '/api/v1/namespaces', { metadata: { name: 'mine' } }],
+      [
+        403,
+        'POST',
+        '/apis/rbac.authorization.k8s.io/v1/namespaces/web/rolebindings',
+        {
+          metadata: { name: 'x' },
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+        },
+      ],
+    ]
+    for (const [status, method, target, body] of rows) {
+      const answer = await inCluster(jane.token, method, target, body)
+      assert.equal(answer.status, status, `${method} ${target}: ${answer.text}`)
+    }
+    assert.equal(
+      (
+        await bed.request('POST', `/v3/clusters/${id}/members`, {
+          token: jane.token,
+          body: { role: 'cluster-owner', user: jane.name },
+        })
+      ).status,
+      403,
+    )
+    assert.equal(
+      (await bed.request('POST', '/v3/clusters', { token: jane.token, body: { displayName: 'mine' } })).status,
+      403,
+    )
+  })
+
+  it('refuses headers that claim an identity, in every spelling', async () => {
+    const claims: readonly Readonly<Record<string, string>>[] = [
+      { 'Impersonate-User': 'kubernetes-admin' },
+      { 'Impersonate-Group': 'system:masters' },
+      { 'impersonate-uid': '1' },
+      { 'Impersonate-Extra-x': 'y' },
+    ]
+    for (const headers of claims) {
+      const answer = await bed.request('GET', `/k8s/clusters/${id}/api/v1/nodes`, { token: jane.token, headers })
+      assert.equal(answer.status, 403, JSON.stringify(headers))
+    }
+    const dropped: readonly Readonly<Record<string, string>>[] = [
+      { 'X-Remote-User': 'admin', 'X-Remote-Group': 'system:masters' },
+      { 'X-Remote-Extra-a': 'b' },
+      { Impersonate_User: 'kubernetes-admin', Impersonate_Group: 'system:masters' },
+      { Connection: 'Impersonate-User, Impersonate-Group' },
+    ]
+    for (const headers of dropped) {
+      const answer = await bed.request('GET', `/k8s/clusters/${id}/api/v1/nodes`, { token: jane.token, headers })
+      assert.equal(answer.status, 403, JSON.stringify(headers))
+      assert.match(answer.text, new RegExp(`User \\\\"${jane.name}\\\\" cannot list`))
+    }
+  })
+
+  it('refuses paths that can be read in more than one way', async () => {
+    for (const path of ['/../local/api', '/%2e%2e/local/api', '//api', '/api/..%2f..', '/%252e%252e/x', '/a%5c..'])
+      assert.equal((await inCluster(admin(), 'GET', path)).status, 400, path)
+  })
+
+  it('serves the management API as the cluster "local"', async () => {
+    const kinds = '/k8s/clusters/local/apis/management.hyperkube.io/v1'
+    assert.equal((await bed.request('GET', `${kinds}/clusters`, { token: admin() })).status, 200)
+    for (const plural of ['clusters', 'users', 'tokens', 'members', 'roles', 'registrationtokens'])
+      assert.equal((await bed.request('GET', `${kinds}/${plural}`, { token: jane.token })).status, 403, plural)
+    const member = { metadata: { name: 'x' }, spec: { role: 'administrator', user: jane.name } }
+    assert.equal((await bed.request('POST', `${kinds}/members`, { token: jane.token, body: member })).status, 403)
+  })
+
+  it('passes upgrades, and ends a watch when its user loses the role', async () => {
+    const url = `${bed.url.replace('https', 'wss')}/k8s/clusters/${id}/api/v1/namespaces/web/configmaps?watch=1`
+    // Kubernetes answers 403 to a WebSocket without an origin.
+    const headers = { authorization: `Bearer ${jane.token}`, origin: bed.url }
+    const socket = await connectWebSocket({ clock: realClock, url, headers, tls: { ca: bed.ca } })
+    await inCluster(admin(), 'POST', '/api/v1/namespaces/web/configmaps', { metadata: { name: 'seen' } })
+    for await (const { data } of socket) if (data.toString().includes('"seen"')) break
+    const member = bed.running.objects
+      .list(Members)
+      .find(({ spec }) => spec.user === jane.name && spec.project === 'p-web')
+    const removed = await bed.request('DELETE', `/v3/clusters/${id}/members/${member?.metadata.name}`, {
+      token: admin(),
+    })
+    assert.equal(removed.status, 200, removed.text)
+    assert.equal((await inCluster(jane.token, 'GET', '/api/v1/namespaces/web/configmaps')).status, 404)
+    await socket.closed
+  })
+
+  it('gives a kubeconfig whose token works for one cluster only', async () => {
+    const { text } = await bed.request('POST', `/v3/clusters/${id}/kubeconfig`, { token: admin(), body: {} })
+    const [, token = ''] = /token: (\S+)/.exec(text) ?? []
+    assert.match(text, new RegExp(`server: ${bed.url}/k8s/clusters/${id}`))
+    assert.equal((await inCluster(token, 'GET', '/api/v1/nodes')).status, 200)
+    assert.equal((await bed.request('GET', '/k8s/clusters/local/api/v1/nodes', { token })).status, 403)
+    assert.equal((await bed.request('POST', `/v3/clusters/${id}/kubeconfig`, { token, body: {} })).status, 403)
+  })
+
+  it('refuses a used registration token and a second import of the same cluster', async () => {
+    const made = await bed.request('POST', '/v3/clusters', { token: admin(), body: { displayName: 'again' } })
+    const stop = bed.runAgent(cluster.kubeconfig, made.body['token'] as string)
+    await eventually('the server refuses', () => /Failed to connect to the management server.*409/.test(bed.logged()))
+    await stop()
+    const unknown = bed.runAgent(cluster.kubeconfig, 'no-such-token')
+    await eventually('the server refuses', () => /Failed to connect to the management server.*401/.test(bed.logged()))
+    await unknown()
+  })
+
+  it('says since when an agent is away, and goes on when it is back', async () => {
+    await stopAgent()
+    await eventually('the agent is away', () => conditionOf('Connected') === 'False')
+    const answer = await inCluster(admin(), 'GET', '/api/v1/nodes')
+    assert.equal(answer.status, 503)
+    assert.match(answer.text, /has been disconnected since 20/)
+    assert.equal(answer.headers['retry-after'], '2')
+  })
+
+  it('records who did what in which cluster', () => {
+    const found = bed.audit.filter(({ user, cluster: where }) => user === jane.name && where === id)
+    assert.ok(found.some(({ status, path }) => status === 403 && path.endsWith('/api/v1/secrets')))
+    assert.ok(!JSON.stringify(bed.audit).includes(jane.token.split('_')[2] ?? '-'))
+  })
+})
