@@ -30,8 +30,8 @@ export interface ManagementBed extends AsyncDisposable {
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
   /** Creates a user and returns a token of it. */
   createUser(username: string): Promise<{ readonly name: string; readonly token: string }>
-  /** Connects a cluster; returns a function that stops its agent. */
-  runAgent(kubeconfig: string, registrationToken: string): () => Promise<void>
+  /** Connects a cluster; returns a function that stops its agent. A credential from before needs no token. */
+  runAgent(kubeconfig: string, registrationToken: string, credential?: string): () => Promise<void>
 }
 
 export interface RequestOptions {
@@ -78,9 +78,9 @@ export async function startManagementBed(): Promise<ManagementBed> {
       const user = (made.body['user'] ?? made.body) as { readonly name?: string }
       return { name: user.name ?? '', token: await firstLogin(request, name, FIRST_PASSWORD) }
     },
-    runAgent(kubeconfig, registrationToken) {
+    runAgent(kubeconfig, registrationToken, credential = newCredential()) {
       const stop = new AbortController()
-      const ended = runAgent({ url, ca, kubeconfig, registrationToken, dataDir, log }, stop.signal)
+      const ended = runAgent({ url, ca, kubeconfig, registrationToken, credential, dataDir, log }, stop.signal)
       const end = async (): Promise<void> => {
         stop.abort()
         await ended
@@ -156,12 +156,13 @@ interface AgentPlan {
   readonly ca: string
   readonly kubeconfig: string
   readonly registrationToken: string
+  readonly credential: string
   readonly dataDir: string
   readonly log: Parameters<typeof createApiProxy>[0]['log']
 }
 
 async function runAgent(plan: AgentPlan, signal: AbortSignal): Promise<void> {
-  const { url: server, ca, kubeconfig, registrationToken, dataDir, log } = plan
+  const { url: server, ca, kubeconfig, registrationToken, credential, dataDir, log } = plan
   const file = join(mkdtempSync(join(dataDir, 'agent-')), 'kubeconfig')
   writeFileSync(file, kubeconfig)
   const read = (path: string): Promise<string> => readFile(path, 'utf8')
@@ -173,7 +174,6 @@ async function runAgent(plan: AgentPlan, signal: AbortSignal): Promise<void> {
     const { metadata } = await client.get(Namespaces, { name: 'kube-system' })
     return { uid: metadata.uid ?? '', agentVersion: '0.0.0' }
   }
-  const credential = secureRandom.bytes(32).toString('base64url')
   try {
     const tools = { clock: realClock, random: secureRandom, log }
     await runClusterAgent({ server, ca, registrationToken, credential, describe, proxy, ...tools }, signal)
@@ -181,6 +181,11 @@ async function runAgent(plan: AgentPlan, signal: AbortSignal): Promise<void> {
     await proxy.close()
     connection.close()
   }
+}
+
+/** As agents make them. */
+export function newCredential(): string {
+  return secureRandom.bytes(32).toString('base64url')
 }
 
 function parsed(text: string): Answer['body'] {

@@ -2,20 +2,24 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
-import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
+import { Namespaces } from '#apis/core/v1.ts'
+import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'
 import { realClock } from '#lib/clock.ts'
 import { connectWebSocket } from '#lib/http/websocket.ts'
 import { ownerBinding } from '#management/clusters/access-objects.ts'
-import { Members, Projects } from '#management/kinds/access.ts'
+import { AGENT_NAMESPACE } from '#management/clusters/agent-manifest.ts'
+import { Members } from '#management/kinds/access.ts'
 import { Clusters } from '#management/kinds/cluster.ts'
 import { startCluster, type TestCluster } from '#testing/cluster.ts'
 
-import { eventually, type ManagementBed, startManagementBed } from './bed.ts'
+import { eventually, type ManagementBed, newCredential, startManagementBed } from './bed.ts'
 
 describe('hyperkube server', () => {
   let bed: ManagementBed
   let cluster: TestCluster
   let id = ''
+  let projectName = ''
+  const credential = newCredential()
   let stopAgent: () => Promise<void>
   let jane: { readonly name: string; readonly token: string }
 
@@ -47,7 +51,7 @@ describe('hyperkube server', () => {
     assert.match(before.text, /has not connected yet/)
     // The manifest creates this binding.
     await cluster.client.create(ClusterRoleBindings, ownerBinding())
-    stopAgent = bed.runAgent(cluster.kubeconfig, made.body['token'] as string)
+    stopAgent = bed.runAgent(cluster.kubeconfig, made.body['token'] as string, credential)
     await eventually(
       'the cluster is ready',
       () => conditionOf('Ready') === 'True' && conditionOf('RolesApplied') === 'True',
@@ -79,13 +83,17 @@ describe('hyperkube server', () => {
   it('lets a member of a project do what the role allows, and nothing else', async () => {
     for (const namespace of ['web', 'other'])
       await inCluster(admin(), 'POST', '/api/v1/namespaces', { metadata: { name: namespace } })
-    await bed.running.objects.create(Projects, {
-      metadata: { name: 'p-web' },
-      spec: { cluster: id, displayName: 'Web', namespaces: ['web'] },
-    })
+    const projects = `/v3/clusters/${id}/projects`
+    const body = { displayName: 'Web', namespaces: ['web'] }
+    const project = await bed.request('POST', projects, { token: admin(), body })
+    assert.equal(project.status, 201, project.text)
+    const taken = await bed.request('POST', projects, { token: admin(), body: { ...body, displayName: 'Other' } })
+    assert.equal(taken.status, 409, taken.text)
+    assert.match(taken.text, /belongs to project \\"Web\\"/)
+    projectName = project.body['metadata'].name as string
     const added = await bed.request('POST', `/v3/clusters/${id}/members`, {
       token: admin(),
-      body: { role: 'project-member', user: jane.name, project: 'p-web' },
+      body: { role: 'project-member', user: jane.name, project: projectName },
     })
     assert.equal(added.status, 201, added.text)
     const path = '/api/v1/namespaces/web/configmaps'
@@ -176,7 +184,7 @@ describe('hyperkube server', () => {
     for await (const { data } of socket) if (data.toString().includes('"seen"')) break
     const member = bed.running.objects
       .list(Members)
-      .find(({ spec }) => spec.user === jane.name && spec.project === 'p-web')
+      .find(({ spec }) => spec.user === jane.name && spec.project === projectName)
     const removed = await bed.request('DELETE', `/v3/clusters/${id}/members/${member?.metadata.name}`, {
       token: admin(),
     })
@@ -211,6 +219,28 @@ describe('hyperkube server', () => {
     assert.equal(answer.status, 503)
     assert.match(answer.text, /has been disconnected since 20/)
     assert.equal(answer.headers['retry-after'], '2')
+    stopAgent = bed.runAgent(cluster.kubeconfig, '', credential)
+    await eventually(
+      'the cluster answers',
+      async () => (await inCluster(admin(), 'GET', '/api/v1/nodes')).status === 200,
+    )
+  })
+
+  it('leaves nothing behind in a cluster that is removed', async () => {
+    // The manifest creates this namespace.
+    await cluster.client.create(Namespaces, { metadata: { name: AGENT_NAMESPACE } })
+    const removed = await bed.request('DELETE', `/v3/clusters/${id}`, { token: admin() })
+    assert.deepEqual([removed.status, removed.body], [200, { left: [] }], removed.text)
+    assert.equal((await inCluster(admin(), 'GET', '/api/v1/nodes')).status, 404)
+    await eventually('the objects of the server are gone', async () => {
+      const { items } = await cluster.client.list(ClusterRoleBindings)
+      return items.every(({ metadata }) => metadata.name?.startsWith('hk:') !== true)
+    })
+    const { items } = await cluster.client.list(ClusterRoles)
+    assert.deepEqual(
+      items.filter(({ metadata }) => metadata.name?.startsWith('hk:')),
+      [],
+    )
   })
 
   it('records who did what in which cluster', () => {
