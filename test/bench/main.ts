@@ -29,6 +29,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['flood', () => import('./flood.bench.ts')],
   ['cel', () => import('./cel.bench.ts')],
   ['tunnel', () => import('./tunnel.bench.ts')],
+  ['management', () => import('./management.bench.ts')],
 ]
 
 async function main(args: readonly string[]): Promise<number> {

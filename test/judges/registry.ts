@@ -308,6 +308,8 @@ bench-cel | 4 | go | cel | bench/main.ts cel --reference
   CEL evaluations a second beside cel-go
 bench-tunnel | 1 | - | lib/tunnel lib/http | bench/main.ts tunnel
   Copies through a tunnel, and small requests beside them
+bench-management | 2 | - | management cluster-agent lib/tunnel lib/http component | bench/main.ts management
+  Requests to a cluster through hyperkube server beside direct ones
 bench-network-policies | 4 | root networks | network | bench/network-policies.ts
   How long a changed policy takes to reach the kernel
 `
