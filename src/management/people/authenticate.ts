@@ -1,6 +1,6 @@
 /**
- * Who sent a request: a token in `Authorization` (Bearer, or Basic with the token as password), in a WebSocket
- * subprotocol, or in the session cookie. A request with several credentials, or with a wrong one, is refused.
+ * Authenticates requests by a token in `Authorization` (Bearer, or Basic with the token as password), in a WebSocket
+ * subprotocol, or in the session cookie. It refuses requests with several credentials or with a wrong one.
  */
 import { TOKEN_PROTOCOL } from '#auth/credentials/protocol-token.ts'
 import type { Exchange } from '#lib/http/exchange.ts'

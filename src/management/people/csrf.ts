@@ -1,5 +1,5 @@
 /**
- * Whether a request with a cookie came from our pages. A browser adds the cookie to requests that other sites make;
+ * Decides whether a request with a cookie came from our pages. A browser adds the cookie to requests that other sites make;
  * only our pages can be of the same origin and set the header `X-HK`.
  */
 import type { Exchange } from '#lib/http/exchange.ts'
