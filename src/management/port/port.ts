@@ -146,10 +146,9 @@ function admit(exchange: Exchange, { route, params }: Match, person: Person | un
   const { user, token } = person
   if (user.spec.mustChangePassword === true && route.allowsInitialPassword !== true)
     throw refused('the password must be changed first')
-  if (
-    token.spec.cluster !== undefined &&
-    (route.allowsClusterToken !== true || params['cluster'] !== token.spec.cluster)
-  )
+  const { cluster } = token.spec
+  const isOther = params['cluster'] !== undefined && params['cluster'] !== cluster
+  if (cluster !== undefined && (route.allowsClusterToken !== true || isOther))
     throw refused('the token is for one cluster only')
   const isRead = ['GET', 'HEAD', 'OPTIONS'].includes(exchange.method) && exchange.upgradeProtocol === undefined
   if (token.spec.readOnly === true && !isRead) throw refused('the token is read-only')

@@ -199,6 +199,12 @@ describe('hyperkube server', () => {
     assert.match(text, new RegExp(`server: ${bed.url}/k8s/clusters/${id}`))
     assert.equal((await inCluster(token, 'GET', '/api/v1/nodes')).status, 200)
     assert.equal((await bed.request('GET', '/k8s/clusters/local/api/v1/nodes', { token })).status, 403)
+    // `kubectl proxy` drops the path of the server.
+    for (const path of ['/api', '/api/', '/apis', '/version', '/api/v1/nodes', '/openapi/v3']) {
+      const answer = await bed.request('GET', path, { token })
+      assert.equal(answer.status, 200, `${path}: ${answer.text}`)
+      assert.notEqual(answer.text, '', path)
+    }
     assert.equal((await bed.request('POST', `/v3/clusters/${id}/kubeconfig`, { token, body: {} })).status, 403)
   })
 
