@@ -5,7 +5,8 @@
 import type { HeaderList } from '#lib/http/exchange.ts'
 
 /** Names that only the management server gives: users such as `u-x7k2p`, and `hk:server`, the server itself. */
-const USER = /^(?:u-[a-z0-9]{1,60}|hk:server)$/
+const USER = /^u-[a-z0-9]{1,60}$/
+const SERVER = 'hk:server'
 /** Groups that only the management server gives, such as `hk:cluster:cluster-owner`. */
 const GROUP = /^hk:[\w.:-]{1,250}$/
 const EVERYONE = 'system:authenticated'
@@ -28,8 +29,20 @@ export function callerOf({ rawHeaders }: { readonly rawHeaders: HeaderList }): C
     else if (name.startsWith('impersonate-')) return { refused: `the header ${name} is not allowed` }
   }
   const [user = ''] = users
-  if (users.length !== 1 || !USER.test(user)) return { refused: 'the user is not one of the management server' }
+  if (users.length !== 1 || !(isUserOfServer(user) || user === SERVER))
+    return { refused: 'the user is not one of the management server' }
   if (groups.length > MAX_GROUPS) return { refused: `more than ${MAX_GROUPS} groups` }
-  const foreign = groups.find((group) => group !== EVERYONE && !GROUP.test(group))
-  return foreign === undefined ? { user, groups } : { refused: 'a group is not one of the management server' }
+  return foreignGroup(groups) === undefined
+    ? { user, groups }
+    : { refused: 'a group is not one of the management server' }
+}
+
+/** Whether the name is one that the management server gives to people. */
+export function isUserOfServer(name: string): boolean {
+  return USER.test(name)
+}
+
+/** The first group that the management server does not give. */
+export function foreignGroup(groups: readonly string[]): string | undefined {
+  return groups.find((group) => group !== EVERYONE && !GROUP.test(group))
 }

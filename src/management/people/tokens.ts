@@ -2,8 +2,7 @@
  * Tokens: the secrets of sessions and API tokens. Clients send `hk_<name>_<secret>`; the Token object has the SHA-256 of
  * the secret. Verifying reads memory only.
  */
-import { hash, timingSafeEqual } from 'node:crypto'
-
+import { hashOfSecret, isSameHash, NO_HASH, splitToken } from '#cluster-agent/api-auth/token-text.ts'
 import { type PeriodicTask, runPeriodically } from '#lib/periodic.ts'
 import { pick } from '#lib/random.ts'
 import { badRequestError, forbiddenError } from '#meta/status-errors.ts'
@@ -43,8 +42,6 @@ export const MAX_API_TOKEN_MS: number = 90 * DAY_MS
 const SECRET_BYTES = 32
 const NAME_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789'
 const NAME_LENGTH = 10
-/** The name is that of an object; 43 characters of base64url have 256 bits. */
-const TEXT = /^hk_([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)_([A-Za-z0-9_-]{43})$/
 const MAX_API_TOKENS_OF_USER = 500
 const SWEEP_MS = 10 * 60_000
 
@@ -78,7 +75,7 @@ export class Tokens {
       spec: {
         user,
         type,
-        hash: hash('sha256', secret),
+        hash: hashOfSecret(secret),
         expiresAt: timeOf(clock.now() + lifetimeMs),
         ...(description !== undefined && { description }),
         ...(idleSeconds !== undefined && { idleSeconds }),
@@ -104,10 +101,11 @@ export class Tokens {
    * cluster and `readOnly` are for the caller to check.
    */
   verify(text: string, type: Token['spec']['type'], address: string): VerifiedCaller | undefined {
-    const [, name, secret] = TEXT.exec(text) ?? []
-    if (name === undefined || secret === undefined) return undefined
+    const parts = splitToken(text)
+    if (parts === undefined) return undefined
+    const { name, secret } = parts
     const token = this.#objects.get(TokenKind, name)
-    const isRight = isSameHash(hash('sha256', secret), token?.spec.hash ?? NO_HASH)
+    const isRight = isSameHash(hashOfSecret(secret), token?.spec.hash ?? NO_HASH)
     if (token === undefined || !isRight || token.spec.type !== type || this.#hasEnded(token)) return undefined
     const user = this.#objects.get(Users, token.spec.user)
     if (user === undefined || user.spec.disabled === true) return undefined
@@ -184,10 +182,4 @@ export class Tokens {
 
 export function isSession({ spec }: Token): boolean {
   return spec.type === 'session'
-}
-
-const NO_HASH = '0'.repeat(64)
-
-function isSameHash(computed: string, stored: string): boolean {
-  return stored.length === computed.length && timingSafeEqual(Buffer.from(computed), Buffer.from(stored))
 }
