@@ -49,6 +49,7 @@ describe('table of hyperkube programs', () => {
       'node',
       'server',
       'cluster-agent',
+      'kube-api-auth',
       'codec',
     ]
     assert.deepEqual(
@@ -143,6 +144,8 @@ describe('the programs of the management server', () => {
     ],
     [['server', '--server-url=https://a.example/x'], /^Error: --server-url:/],
     [['server', '--tls-cert-file=a.crt'], /^Error: --tls-cert-file and --tls-private-key-file must be set together/],
+    [['kube-api-auth', '--listen=0.0.0.0:6440'], /^Error: --listen: "0.0.0.0:6440" is not a loopback address/],
+    [['kube-api-auth', '--listen=127.0.0.1'], /^Error: --listen: "127.0.0.1" is not a loopback address/],
     [['cluster-agent'], /^Error: --server must be of the form https/],
     [['cluster-agent', '--server=http://a.example'], /^Error: --server must be of the form https/],
   ]

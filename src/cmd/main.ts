@@ -166,6 +166,11 @@ export const OWN_PROGRAMS: readonly Command[] = [
     load: async () => (await import('./management/cluster-agent.ts')).clusterAgent,
   },
   {
+    name: 'kube-api-auth',
+    short: "Authenticates a management server's tokens for kube-apiserver",
+    load: async () => (await import('./management/kube-api-auth.ts')).kubeApiAuth,
+  },
+  {
     name: 'codec',
     short: 'Converts objects between JSON, YAML and protobuf',
     load: async () => (await import('./codec.ts')).codec,
