@@ -1,45 +1,23 @@
 /** Brings the management cluster to the state that the server needs: kinds, namespace, built-in roles, the local Cluster. */
-import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import { Namespaces } from '#apis/core/v1.ts'
 import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { until } from '#client/until.ts'
 import type { Random } from '#lib/random.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { isAlreadyExists, isNotFound } from '#meta/status.ts'
+import { isAlreadyExists } from '#meta/status.ts'
 
 import { BUILT_IN_ROLES } from './access/built-in-roles.ts'
 import { ownerBinding } from './clusters/access-objects.ts'
+import { installDefinitions } from './definitions.ts'
 import { Roles } from './kinds/access.ts'
 import { Clusters, LOCAL_CLUSTER } from './kinds/cluster.ts'
 import { MANAGEMENT_KINDS } from './kinds/index.ts'
 import { MANAGEMENT_NAMESPACE } from './objects.ts'
 
-const ESTABLISHED_MS = 30_000
-
 /** Creates the definitions, updates those of an older version, and waits until they are served. */
 export async function installKinds(client: ApiClient, random: Random): Promise<void> {
-  for (const { definition } of MANAGEMENT_KINDS) await ensureDefinition(client, definition)
-  for (const { definition } of MANAGEMENT_KINDS) {
-    const name = definition.metadata.name ?? ''
-    await until({ client, kind: CustomResourceDefinitions, name, random, timeoutMs: ESTABLISHED_MS }, isEstablished)
-  }
-}
-
-async function ensureDefinition(client: ApiClient, definition: CustomResourceDefinition): Promise<void> {
-  const name = definition.metadata.name ?? ''
-  try {
-    const found = await client.get(CustomResourceDefinitions, { name })
-    if (semanticEqual(found.spec.versions, definition.spec.versions)) return
-    await client.update(CustomResourceDefinitions, { ...found, spec: { ...found.spec, ...definition.spec } })
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-    await client.create(CustomResourceDefinitions, definition)
-  }
-}
-
-function isEstablished(definition: CustomResourceDefinition | undefined): boolean {
-  return (definition?.status?.conditions ?? []).some(({ type, status }) => type === 'Established' && status === 'True')
+  const definitions = MANAGEMENT_KINDS.map(({ definition }) => definition)
+  await installDefinitions(client, definitions, { random })
 }
 
 export async function installObjects(client: ApiClient): Promise<void> {

@@ -1,7 +1,5 @@
 /** The controllers of the management server, on the framework that all controllers use. */
-import { type Condition, setCondition } from '#meta/conditions.ts'
-import { semanticEqual } from '#meta/object.ts'
-import { type Controller, type ControllerContext, itself, related, rule } from '#reconcile/controller.ts'
+import { type Controller, itself, related, rule } from '#reconcile/controller.ts'
 
 import { Projects, Roles } from '../kinds/access.ts'
 import {
@@ -15,17 +13,11 @@ import {
 } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
 import { RegistrationTokens } from '../kinds/registration-token.ts'
-import type { ClusterLinks } from '../links/link.ts'
 import { accessObjects, type AccessObjects, managementAccessObjects } from './access-objects.ts'
 import { applyAccess } from './apply-access.ts'
 import { clusterClient } from './cluster-client.ts'
+import { type Context, type Finding, type ManagementSettings, timeout, writeStatus } from './cluster-status.ts'
 import { probeCluster } from './health.ts'
-
-export interface ManagementSettings {
-  readonly links: ClusterLinks
-}
-
-type Context = ControllerContext<ManagementSettings>
 
 const PROBE_MS = 15_000
 const PROBE_TIMEOUT_MS = 10_000
@@ -45,8 +37,6 @@ const clusterHealth: Controller<ManagementSettings> = {
     return { requeueAfterMs: PROBE_MS }
   },
 }
-
-type Finding = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
 
 async function healthOf(
   cluster: Cluster,
@@ -77,21 +67,6 @@ async function healthOf(
     const message = `The API server of the cluster does not answer: ${(error as Error).message}`
     return { found: {}, conditions: [connected, { type: READY, status: 'False', reason: 'DoesNotAnswer', message }] }
   }
-}
-
-/** Writes only what changed: each write wakes every watcher. */
-async function writeStatus(
-  { client, cache, clock }: Context,
-  name: string,
-  { found, conditions: findings }: Awaited<ReturnType<typeof healthOf>>,
-): Promise<void> {
-  const cluster = cache.get(Clusters, name)
-  if (cluster === undefined) return
-  const conditions = (cluster.status?.conditions ?? []).map((condition) => ({ ...condition }))
-  for (const finding of findings) setCondition(conditions, finding, clock)
-  const status: ClusterStatus = { ...cluster.status, ...found, conditions }
-  if (semanticEqual(status, cluster.status)) return
-  await client.updateStatus(Clusters, { ...cluster, status })
 }
 
 /** Brings the RBAC objects of the roles and projects into each connected cluster. */
@@ -151,9 +126,3 @@ export const MANAGEMENT_CONTROLLERS: readonly Controller<ManagementSettings>[] =
   clusterAccess,
   registrationTokenCleaner,
 ]
-
-function timeout(clock: Context['clock'], ms: number): AbortSignal {
-  const controller = new AbortController()
-  clock.after(ms, () => controller.abort(new Error(`no answer within ${ms / 1000} s`)), { background: true })
-  return controller.signal
-}
