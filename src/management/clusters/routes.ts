@@ -130,7 +130,8 @@ async function kubeconfig(options: ClusterRoutesOptions, call: PersonCall): Prom
   const token = await options.createToken(call.person, `kubeconfig for ${cluster.spec.displayName}`, bound)
   const ca = options.ca()
   const server = `${options.serverUrl()}/k8s/clusters/${name}`
-  const body = userKubeconfig({ name: cluster.spec.displayName, server, ca, token })
+  const endpoint = bound === undefined ? undefined : cluster.spec.authorizedEndpoint
+  const body = userKubeconfig({ name: cluster.spec.displayName, server, ca, token, endpoint })
   return { status: 200, headers: ['Content-Type', 'application/yaml'], body }
 }
 
@@ -142,7 +143,7 @@ async function removeCluster(options: ClusterRoutesOptions, call: PersonCall): P
   if (spec.source === 'local') throw badRequestError('the cluster of the server itself cannot be removed')
   const left = await cleanCluster(options, name, call.exchange.signal).then(
     () => [],
-    (error: Error) => [`namespace ${AGENT_NAMESPACE} and roles of the server (${error.message})`],
+    (error: Error) => [`namespace ${AGENT_NAMESPACE}, roles and tokens of the server (${error.message})`],
   )
   await objects.delete(Clusters, name)
   hub.disconnect(name)

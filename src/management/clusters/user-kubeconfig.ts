@@ -1,5 +1,10 @@
-/** The kubeconfig that a user downloads: one context that leads through the management server. */
+/**
+ * The kubeconfig that a user downloads: a context that leads through the management server, and contexts that lead straight
+ * to the cluster if it has an authorized endpoint. All have the same user.
+ */
 import { stringifyYaml } from '#lib/yaml/write.ts'
+
+import type { AuthorizedEndpoint } from '../kinds/cluster.ts'
 
 export interface UserKubeconfig {
   readonly name: string
@@ -7,16 +12,41 @@ export interface UserKubeconfig {
   /** PEM; undefined: the public authorities. */
   readonly ca: string | undefined
   readonly token: string
+  /** Only for a token of the cluster: the cluster knows no others. */
+  readonly endpoint?: AuthorizedEndpoint | undefined
 }
 
-export function userKubeconfig({ name, server, ca, token }: UserKubeconfig): string {
-  const authority = ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }
+interface Way {
+  readonly name: string
+  readonly server: string
+  readonly ca: string | undefined
+}
+
+export function userKubeconfig({ name, server, ca, token, endpoint }: UserKubeconfig): string {
+  const ways = [{ name, server, ca }, ...directWays(name, endpoint)]
   return stringifyYaml({
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name, cluster: { server, ...authority } }],
+    clusters: ways.map((way) => ({ name: way.name, cluster: { server: way.server, ...authority(way) } })),
     users: [{ name, user: { token } }],
-    contexts: [{ name, context: { cluster: name, user: name } }],
+    contexts: ways.map((way) => ({ name: way.name, context: { cluster: way.name, user: name } })),
     'current-context': name,
+  })
+}
+
+function authority({ ca }: Way): object {
+  return ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }
+}
+
+const PORT = 6443
+
+function directWays(name: string, endpoint: AuthorizedEndpoint | undefined): readonly Way[] {
+  if (endpoint?.enabled !== true) return []
+  const { fqdn = '', addresses = [], certificateAuthority = '' } = endpoint
+  const ca = certificateAuthority === '' ? undefined : certificateAuthority
+  if (fqdn !== '') return [{ name: `${name}-fqdn`, server: `https://${fqdn}`, ca }]
+  return addresses.map((address) => {
+    const hasPort = /:\d+$/.test(address)
+    return { name: `${name}-${address}`, server: `https://${address}${hasPort ? '' : `:${PORT}`}`, ca }
   })
 }

@@ -4,11 +4,13 @@ import type { Condition } from '#meta/conditions.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import {
+  BOOLEAN,
   CONDITIONS,
   defineManagementKind,
   type ManagementKind,
   immutable,
   INTEGER,
+  list,
   NAME,
   oneOf,
   QUANTITIES,
@@ -27,6 +29,18 @@ export interface ClusterSpec {
   readonly description?: string
   /** `local`: the management cluster itself. `imported`: an agent in the cluster connects to the server. */
   readonly source: 'local' | 'imported'
+  readonly authorizedEndpoint?: AuthorizedEndpoint
+}
+
+/** A way for users to the API server of the cluster that does not lead through the management server. */
+export interface AuthorizedEndpoint {
+  readonly enabled: boolean
+  /** A name with an optional port, such as a load balancer's: kubeconfigs have it instead of the addresses. */
+  readonly fqdn?: string
+  /** PEM; empty: the public authorities. */
+  readonly certificateAuthority?: string
+  /** Names or IP addresses of API servers, with an optional port (default: 6443). */
+  readonly addresses?: readonly string[]
 }
 
 export interface ClusterStatus {
@@ -53,17 +67,45 @@ export const READY = 'Ready'
 /** The roles of the server exist in the cluster. */
 export const ROLES_APPLIED = 'RolesApplied'
 
+/** The cluster knows the API tokens of its authorized endpoint. Absent: it never had one. */
+export const TOKENS_APPLIED = 'TokensApplied'
+
 /** The name of the Cluster that is the management cluster. */
 export const LOCAL_CLUSTER = 'local'
+
+const HOST_AND_PORT = '^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?$'
+
+const AUTHORIZED_ENDPOINT = record(
+  {
+    enabled: BOOLEAN,
+    fqdn: { type: 'string', pattern: HOST_AND_PORT, maxLength: 260 },
+    certificateAuthority: { type: 'string', maxLength: 65_536 },
+    addresses: list({ type: 'string', pattern: HOST_AND_PORT, maxLength: 260 }, 20),
+  },
+  ['enabled'],
+)
 
 export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
   kind: 'Cluster',
   plural: 'clusters',
   description: 'A Kubernetes cluster that the management server knows.',
-  spec: record({ displayName: NAME, description: TEXT, source: immutable(oneOf('local', 'imported')) }, [
-    'displayName',
-    'source',
-  ]),
+  spec: {
+    ...record(
+      {
+        displayName: NAME,
+        description: TEXT,
+        source: immutable(oneOf('local', 'imported')),
+        authorizedEndpoint: AUTHORIZED_ENDPOINT,
+      },
+      ['displayName', 'source'],
+    ),
+    'x-kubernetes-validations': [
+      {
+        rule: "self.source != 'local' || !has(self.authorizedEndpoint)",
+        message: 'the cluster of the server itself has no authorized endpoint',
+      },
+    ],
+  },
   status: record({
     conditions: CONDITIONS,
     uid: TEXT,
