@@ -15,6 +15,7 @@ import { GROUP } from '../kinds/definition.ts'
 import { RegistrationTokens } from '../kinds/registration-token.ts'
 import { accessObjects, type AccessObjects, managementAccessObjects } from './access-objects.ts'
 import { applyAccess } from './apply-access.ts'
+import { clusterAuthTokens } from './auth-tokens.ts'
 import { clusterClient } from './cluster-client.ts'
 import { type Context, type Finding, type ManagementSettings, timeout, writeStatus } from './cluster-status.ts'
 import { probeCluster } from './health.ts'
@@ -124,5 +125,6 @@ const registrationTokenCleaner: Controller<ManagementSettings> = {
 export const MANAGEMENT_CONTROLLERS: readonly Controller<ManagementSettings>[] = [
   clusterHealth,
   clusterAccess,
+  clusterAuthTokens,
   registrationTokenCleaner,
 ]

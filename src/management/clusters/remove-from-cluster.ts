@@ -8,6 +8,7 @@ import { isNotFound } from '#meta/status.ts'
 import { clusterGroup, CLUSTER_OWNER } from '../access/memberships.ts'
 import { AGENT_NAME, AGENT_NAMESPACE } from './agent-manifest.ts'
 import { applyAccess } from './apply-access.ts'
+import { removeAuthTokens } from './apply-auth-tokens.ts'
 
 /** The rights by which the server acts in the cluster. They cannot be deleted one after the other through themselves. */
 const OWN_RIGHTS: readonly (readonly [Kind, string])[] = [
@@ -20,6 +21,7 @@ const OWN_RIGHTS: readonly (readonly [Kind, string])[] = [
 export async function removeFromCluster(client: ApiClient, signal: AbortSignal): Promise<void> {
   const binding = await client.get(ClusterRoleBindings, { name: clusterGroup(CLUSTER_OWNER) }, { signal })
   await applyAccess(client, { clusterRoles: [], clusterRoleBindings: [binding], roleBindings: [] }, signal)
+  await removeAuthTokens(client, signal)
   const namespace = await client.get(Namespaces, { name: AGENT_NAMESPACE }, { signal })
   const { uid = '' } = namespace.metadata
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Namespace', name: AGENT_NAMESPACE, uid }]
