@@ -1,6 +1,6 @@
 /**
- * NodeDeclaredFeatureValidator: refuses updates of a running pod that its node does not support. An update can need two
- * of the features in upstream's component-helpers/nodedeclaredfeatures, v1.36.
+ * NodeDeclaredFeatureValidator: refuses updates of a running pod that need a feature its node does not declare. Of
+ * upstream's features, only two concern updates (component-helpers/nodedeclaredfeatures, v1.36).
  */
 import { type Container, Nodes, type Pod } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'

@@ -83,7 +83,7 @@ describe('ExtendedResourceToleration', () => {
 })
 
 describe('NamespaceExists and AlwaysDeny', () => {
-  it('reject writes to a missing namespace, and all writes, respectively', async () => {
+  it('reject writes to a missing namespace (NamespaceExists) and all writes (AlwaysDeny)', async () => {
     const write = { resource: 'secrets', object: { metadata: { name: 's' } } }
     assert.equal(await refusal(namespaceExists, write), 'namespaces "ns" not found')
     assert.equal(

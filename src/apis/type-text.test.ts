@@ -11,7 +11,7 @@ function struct(goType: string): StructSchema {
   return { type: 'struct', goType, fields: new Map(), mapType: 'granular', preserveUnknown: false }
 }
 
-describe('parser of type notation in the API tables', () => {
+describe('parseType() of the generated API tables', () => {
   const text: Schema = { type: 'string', goType: 'string' }
   const cases: readonly [string, Schema][] = [
     ['s', text],
@@ -30,7 +30,7 @@ describe('parser of type notation in the API tables', () => {
     ['{}()s', { type: 'map', values: { type: 'list', items: text, pointerItems: false } }],
   ]
   for (const [input, expected] of cases) {
-    it(`parses ${input}`, () => assert.deepEqual(parseType(input, resolver), expected))
+    it(`parses the type "${input}"`, () => assert.deepEqual(parseType(input, resolver), expected))
   }
 
   it('has a letter for each scalar type', () => {
@@ -38,6 +38,6 @@ describe('parser of type notation in the API tables', () => {
   })
 
   for (const wrong of ['', '!', 'z', '[]', '{}z']) {
-    it(`rejects "${wrong}"`, () => assert.throws(() => parseType(wrong, resolver), /Unknown type/))
+    it(`rejects the type "${wrong}"`, () => assert.throws(() => parseType(wrong, resolver), /Unknown type/))
   }
 })

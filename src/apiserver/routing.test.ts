@@ -43,7 +43,7 @@ function routing(method: string, path: string): Routing {
 
 describe('request routing', () => {
   for (const [path, methods] of PATHS) {
-    it(`allows methods ${methods} for ${path}`, () => {
+    it(`allows for ${path} the methods: ${methods}`, () => {
       const found = ALL.map((method) => [method, routing(method, path)] as const)
       if (methods === 'none') return assert.ok(found.every(([, outcome]) => outcome === 'no-path'))
       const routed = found.filter(([, outcome]) => outcome === 'routed').map(([method]) => method)

@@ -1,5 +1,5 @@
 /**
- * The process around a program, and the only user of `process`. Signals become one AbortSignal, and the process exits
+ * Runs a program in this process; no other file uses `process`. Signals become one AbortSignal, and the process exits
  * after all output is written.
  */
 import { realClock } from '#lib/clock.ts'

@@ -88,7 +88,7 @@ export async function startComponentServer(
     ...options.api,
     routes: routesOf(options),
     encoder: BUILT_IN_ENCODER,
-    onError: (error, info) => log.error(error, 'Request failed', { path: info.path }),
+    onError: (error, info) => log.error(error, 'Failed to serve request', { path: info.path }),
   })
   const http = createHttpServer({ serve, clock, tls: await access.tls((tls) => http.reloadTls(tls)) })
   for (const listener of listeners) http.accept(listener)

@@ -1,4 +1,7 @@
-/** The cgroups of one cluster in all mounted hierarchies: one with cgroup v2, one per controller with v1. */
+/**
+ * Lists and removes the cgroups of a cluster in all mounted hierarchies: cgroup v2 has one hierarchy, cgroup v1 one per
+ * controller.
+ */
 import { readdir, readFile, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 

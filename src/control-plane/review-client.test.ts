@@ -78,6 +78,6 @@ describe('kubeconfig of a webhook', () => {
       /"exec" of a user is not supported/,
     ],
   ] as const) {
-    it(`is refused with ${name}`, () => assert.rejects(reading(), error))
+    it(`is refused if it has ${name}`, () => assert.rejects(reading(), error))
   }
 })

@@ -149,7 +149,7 @@ async function openParts(
     routes: openIdRoutes(environment, identities, `${bracketed(settings['external-hostname'] || address)}:${port}`),
     serverAddress: `${bracketed(address)}:${port}`,
     ...(maxStreams !== undefined && { httpLimits: { maxConcurrentStreams: maxStreams } }),
-    onError: (error, info) => log.error(error, 'Request failed', { verb: info.verb, path: info.path }),
+    onError: (error, info) => log.error(error, 'Failed to serve request', { verb: info.verb, path: info.path }),
   }
 }
 

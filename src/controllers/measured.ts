@@ -1,4 +1,4 @@
-/** Metrics of the publisher controllers. */
+/** Metrics of the root CA certificate publisher and the ClusterTrustBundle publisher. */
 import { StatusError } from '#meta/status.ts'
 
 import type { ControllerContext } from './controller.ts'

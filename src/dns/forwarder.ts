@@ -1,7 +1,7 @@
 /**
  * Forwards queries to upstream servers. Concurrent equal queries share one request. A server that times out is tried
- * last for a while. A response must come from the queried server, with the same ID and question, on a random source
- * port.
+ * last for a while. Each query has a random source port, and only a response from the queried server with the same ID
+ * and question counts.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { connect } from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * Tables of commands. It has the look-up, suggestions after typing errors, and the command lists of help texts.
- * Programs and kubectl share it.
+ * Tables of commands, which programs and kubectl share: look-up, suggestions after typing errors, and the command lists
+ * of help texts.
  */
 /** A line in a table of commands: enough for help and dispatch without loading the command. */
 export interface CommandRow<T> {

@@ -1,4 +1,4 @@
-/** Hashes bearer tokens to cache keys. A cache without tokens cannot leak one. */
+/** Hashes bearer tokens to cache keys, so that no cache contains a token. */
 import { hash } from 'node:crypto'
 
 /** The last token: several authenticators want the key of the same one, one after the other. */

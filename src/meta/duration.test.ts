@@ -25,7 +25,7 @@ describe('human-readable duration', () => {
     [2 * Y + 34 * D, '2y34d', '2y'],
     [8 * Y + 34 * D, '8y', '8y'],
   ] as const) {
-    it(`of ${ms} ms is ${long}, or ${short} in short form`, () => {
+    it(`is ${long} for ${ms} ms, or ${short} in short form`, () => {
       assert.equal(humanDuration(ms), long)
       assert.equal(shortHumanDuration(ms), short)
     })

@@ -1,9 +1,7 @@
 /**
  * resource.Quantity: `500m`, `1.5Gi`, `1e3`. A value is an exact integer times a power of ten, not finer than 10^-9,
- * and a suffix family for printing.
- *
- * Three results differ from upstream's wrong ones. Integers beyond int64 saturate, negative amounts round away from
- * zero, and 10^21 or more is printed with an exponent.
+ * and a suffix family for printing.  Three results differ from upstream, whose results are wrong. Integers beyond int64
+ * saturate, negative amounts round away from zero, and 10^21 or more is printed with an exponent.
  */
 import { trimEndOf } from '#lib/trim.ts'
 

@@ -1,6 +1,6 @@
 /**
  * kube-proxy: watches Services, EndpointSlices and its Node, computes routes and syncs kernel rules. Rules outlive the
- * process, so that a restart is not noticed; `removesRules` changes that.
+ * process, so that a restart does not interrupt traffic, unless `removesRules` is set.
  */
 import { type Node, Nodes, type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'

@@ -44,7 +44,8 @@ describe('behaviorOf() a simulated container', () => {
     [{ 'run-time': 'soon', 'exit-code': 'bad', unknown: 'x' }, {}],
   ]
   for (const [annotations, expected] of cases) {
-    it(JSON.stringify(annotations), () => assert.deepEqual(behaviorOf(podOf(annotations), c, []), expected))
+    it(`reads the annotations ${JSON.stringify(annotations)}`, () =>
+      assert.deepEqual(behaviorOf(podOf(annotations), c, []), expected))
   }
 
   it('prefers faults that select the container to annotations of the pod', () => {

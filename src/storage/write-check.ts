@@ -1,4 +1,4 @@
-/** Checks that all backends make before a commit. */
+/** Validates the writes of a commit, for all backends. */
 import { createSlab } from '#lib/collections/slab.ts'
 
 import { StorageError, type Write } from './backend.ts'

@@ -1,4 +1,4 @@
-/** Chooses the network adapter of a worker, and keeps the routes to cloud metadata on it. */
+/** Chooses the network adapter of a worker node, and keeps the routes to cloud metadata on it. */
 import type { Adapter } from './host.ts'
 import { CrashError } from './outcome.ts'
 import type { Worker } from './worker.ts'

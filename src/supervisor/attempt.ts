@@ -1,5 +1,5 @@
 /**
- * Runs one check of a worker and starts missing processes: only the missing ones if others run, or all in order. A
+ * Runs one check of a worker node and starts missing processes: only the missing ones if others run, or all in order. A
  * healthy node is not changed.
  */
 import { cloudNodeName, installCloudTools } from './cloud.ts'

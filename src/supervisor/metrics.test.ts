@@ -16,7 +16,7 @@ const SUPERVISOR: NonNullable<NodeStatusSnapshot['supervisor']> = {
   ended: perProcess(0),
 }
 
-it('metrics of the supervisor contain counters of supervisor and agent, and omit a missing one', () => {
+it('metrics of the supervisor contain the counters of the supervisor and the agent, and omit missing counters', () => {
   const registry = createRegistry()
   let seen: NodeStatusSnapshot = { supervisor: undefined, agent: undefined }
   declareNodeMetrics(registry, () => seen)

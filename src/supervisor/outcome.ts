@@ -1,4 +1,7 @@
-/** The possible outcomes of one check of a worker, with exit code and text for the caller. */
+/**
+ * The possible outcomes of one check of a worker node by the supervisor, with exit codes and texts for the scripts that
+ * run it.
+ */
 import type { ProcessName } from './process-names.ts'
 
 /** A temporary failure; a later attempt may succeed. */

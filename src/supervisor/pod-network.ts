@@ -1,4 +1,4 @@
-/** The pod network of a worker: writes its two configuration files and removes conflicting networks. */
+/** The pod network of a worker node: writes its two configuration files and removes conflicting networks. */
 import { findAdapter } from './adapters.ts'
 import type { Adapter } from './host.ts'
 import { RetryError } from './outcome.ts'

@@ -1,4 +1,4 @@
-/** The names of a worker's processes, in start order. */
+/** The names of the processes on a worker node, in start order. */
 export type ProcessName = 'kubelet' | 'flanneld' | 'kube-proxy' | 'kube-network-policies'
 
 /** In start order: each depends on those before it. */

@@ -1,4 +1,4 @@
-/** Defines how each process of a worker is started: preparation, flags, and what follows its start. */
+/** Defines how each process of a worker node is started: preparation, flags, and what follows its start. */
 import { repairCloudRoutes } from './adapters.ts'
 import { completeCloudConfig } from './cloud.ts'
 import type { Host } from './host.ts'

@@ -1,4 +1,4 @@
-/** Parses the settings file of a worker strictly, and reports all errors at once. */
+/** Parses the settings file of a worker node strictly, and reports all errors at once. */
 import { ProgramError } from '#lib/program.ts'
 
 import { type NodeSettings, podNetworkKind, tidySettings } from './settings.ts'

@@ -1,4 +1,4 @@
-/** The settings of a worker, and values derived from them without access to the machine. */
+/** The settings of a worker node, and values derived from them without access to the machine. */
 import { CrashError } from './outcome.ts'
 import { PROCESS_NAMES, type ProcessName } from './process-names.ts'
 

@@ -1,6 +1,7 @@
 /**
- * Supervises a worker: checks it periodically, and at once after a process has ended; delays grow after failures. It
- * kills a process that fails its health checks, so that the next check restarts it. Its status is always available.
+ * Supervises the processes of a worker node: checks them periodically, and at once after one has ended; delays grow
+ * after failures. It kills a process that fails its health checks, so that the next check restarts it. Its status can
+ * be read at any time.
  */
 import { createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'

@@ -1,8 +1,8 @@
 /**
- * Benchmarks kube-controller-manager and upstream's: the time until all objects are created or deleted, and the cost of
- * an idle cluster. Upstream's manager runs twice: on our server, to compare the managers alone, and on upstream's
- * server with etcd. The managers run each task one right after the other, because the speed of the machine varies over
- * a day. Client rate limits are lifted for all of them.
+ * Benchmarks our kube-controller-manager and upstream's: the time until all objects are created or deleted, and the
+ * cost of an idle cluster. Upstream's manager runs twice: on our server, to compare the managers alone, and on
+ * upstream's server with etcd. The managers run each task one right after the other, because the speed of the machine
+ * varies over a day. Client rate limits are lifted for all of them.
  */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -69,7 +69,7 @@ const apply = (name: string, spec: object, manager = 'one', more: object = {}): 
 
 describe('null in an applied custom resource', () => {
   for (const field of ['nullable', 'whole']) {
-    it(`is kept if the field is nullable: ${field}`, async () => {
+    it(`is kept in the nullable field ${field}`, async () => {
       await custom.must(...apply(field, { [field]: { a: '1', b: '2' } }))
       const { spec } = await custom.must(...apply(field, { [field]: null }))
       assert.deepEqual(spec, { [field]: null })
@@ -77,7 +77,7 @@ describe('null in an applied custom resource', () => {
   }
 
   for (const field of ['plain', 'needy']) {
-    it(`is rejected if the field is not nullable: ${field}`, async () => {
+    it(`is rejected in the field ${field}, which is not nullable`, async () => {
       await custom.must(...apply(field, { [field]: { a: '1', b: '2' } }))
       assert.equal(
         await custom.refused(...apply(field, { [field]: null })),

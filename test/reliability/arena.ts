@@ -1,4 +1,7 @@
-/** The environment of one reliability run: an empty store under test, and the faults that can be injected into it. */
+/**
+ * The environment of one run of the reliability tests: an empty store under test, and the faults that can be injected
+ * into it.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

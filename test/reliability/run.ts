@@ -1,6 +1,6 @@
 /**
- * One run of the harness: an empty store, traffic, one fault, more traffic. Then a final write, the end of all leases
- * and watches, and a complete read of the history, which is checked.
+ * One run of the reliability tests: an empty store, traffic, one fault, more traffic. Then a final write, the end of
+ * all leases and watches, and a complete read of the history, which is checked.
  */
 import { performance } from 'node:perf_hooks'
 

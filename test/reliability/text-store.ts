@@ -1,4 +1,4 @@
-/** Implements the harness's store interface in this process, with a backend and a watch cache. */
+/** Implements the store interface of the reliability tests in this process, with a backend and a watch cache. */
 import type { Backend, Revision, StorageEvent, Write } from '#storage/backend.ts'
 
 import { type Cache, collectionOf, watchCollection } from './cache-watch.ts'

@@ -1,4 +1,6 @@
-/** Encodes messages between the harness and the child process with the store: one JSON document per line. */
+/**
+ * Encodes messages between the reliability tests and their child process with the store: one JSON document per line.
+ */
 import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 

@@ -1,7 +1,7 @@
 /**
- * Compares cloud-controller-manager with upstream's: `node test/upstream/cloud-controllers.ts`. Each has a cluster and
- * a cloud that this script simulates (`cloud/`). Both get the same events. After each step the script compares nodes,
- * Services, events and the cloud. Exits with 1 on an unexplained difference. Needs Go to build upstream's with a
+ * Compares our cloud-controller-manager with upstream's: `node test/upstream/cloud-controllers.ts`. Each has a cluster
+ * and a cloud that this script simulates (`cloud/`). Both get the same events. After each step the script compares
+ * nodes, Services, events and the cloud. Exits with 1 on an unexplained difference. Needs Go to build upstream's with a
  * provider that calls the script, once.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

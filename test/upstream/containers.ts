@@ -1,8 +1,8 @@
 /**
  * Tests kubectl on real containers: `node test/upstream/containers.ts`. Runs as root. It starts `hyperkube up` with
  * locally built images. Then it tests run, logs -f, exec with and without a resized terminal, cp, attach, port-forward,
- * top and debug. The kubectls are Debian's 1.20 (SPDY), upstream's and ours (WebSocket). Exits with 1 on a failure, and
- * leaves nothing on the machine.
+ * top and debug. It uses three versions of kubectl: Debian's 1.20 (SPDY), upstream's and ours (WebSocket). Exits with 1
+ * on a failure, and leaves nothing on the machine.
  */
 import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

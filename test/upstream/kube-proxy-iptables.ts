@@ -1,8 +1,8 @@
 /**
- * Compares kube-proxy with upstream's in iptables mode on the same cluster, one after the other in a network namespace:
- * node test/upstream/kube-proxy-iptables.ts It compares the output of `iptables-save` and `ip6tables-save` rule by rule
- * for several sets of flags. Then ours cleans up after upstream's, and changes modes. Needs root, ip, iptables and nft.
- * Exits with 1 on a difference.
+ * Compares our kube-proxy with upstream's in iptables mode on the same cluster, one after the other in a network
+ * namespace: node test/upstream/kube-proxy-iptables.ts It compares the output of `iptables-save` and `ip6tables-save`
+ * rule by rule for several sets of flags. Then ours cleans up after upstream's, and changes modes. Needs root, ip,
+ * iptables and nft. Exits with 1 on a difference.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

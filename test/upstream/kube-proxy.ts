@@ -1,8 +1,8 @@
 /**
- * Measures kube-proxy and upstream's in nftables mode on the same Services, one after the other in a network namespace:
- * node test/upstream/kube-proxy.ts [services] [endpoints of each] It measures the time until all rules exist, the delay
- * of a changed endpoint, memory, and processor time under a hundred changes a second. Child processes are included.
- * Prints a JSON summary. Needs root, ip and nft.
+ * Measures our kube-proxy and upstream's in nftables mode on the same Services, one after the other in a network
+ * namespace: node test/upstream/kube-proxy.ts [services] [endpoints of each] It measures the time until all rules
+ * exist, the delay of a changed endpoint, memory, and processor time under a hundred changes a second. Child processes
+ * are included. Prints a JSON summary. Needs root, ip and nft.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
 /**
- * Compares `kubectl config` with upstream's: `node test/upstream/kubectl-config.ts [--only TEXT]`. Each case runs
+ * Compares our `kubectl config` with upstream's: `node test/upstream/kubectl-config.ts [--only TEXT]`. Each case runs
  * command lines in a temporary folder with the same kubeconfig files; output, exit codes and resulting files must be
  * equal. Help, memory addresses and the order of Go's maps are not compared. Exits with 1 on a difference.
  */

@@ -1,6 +1,6 @@
 /**
- * Runs upstream's e2e tests of kubectl ([sig-cli], including conformance tests) with ours as `--kubectl-path`: `node
- * test/upstream/kubectl-e2e.ts [--focus REGEXP] [--skip REGEXP] [--procs N] [--kubectl FILE]`. As root, against
+ * Runs upstream's e2e tests of kubectl ([sig-cli], including conformance tests) with our kubectl as `--kubectl-path`:
+ * `node test/upstream/kubectl-e2e.ts [--focus REGEXP] [--skip REGEXP] [--procs N] [--kubectl FILE]`. As root, against
  * `hyperkube up` with containers. `--kubectl` tests another one, such as upstream's. Exits with 1 if a test fails;
  * leaves nothing on the machine.
  */

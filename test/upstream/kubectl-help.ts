@@ -1,7 +1,7 @@
 /**
- * Compares the help of every kubectl command with upstream's: `node test/upstream/kubectl-help.ts [--show]`. Commands,
- * aliases, usage, flags, shorthands and defaults must be equal; descriptions are our own. No server is needed. Exits
- * with 1 on a difference. `--show` prints what was compared.
+ * Compares the help of every command of our kubectl with upstream's: `node test/upstream/kubectl-help.ts [--show]`.
+ * Commands, aliases, usage, flags, shorthands and defaults must be equal; descriptions are our own. No server is
+ * needed. Exits with 1 on a difference. `--show` prints what was compared.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 /**
- * Measures kubectl and upstream's with many pods: `node test/upstream/kubectl-large.ts [--pods 10000] [--runs 5]
+ * Measures our kubectl and upstream's with many pods: `node test/upstream/kubectl-large.ts [--pods 10000] [--runs 5]
  * [--program FILE]`. Both print the pods of one server in turns. Prints the median elapsed time, processor time and
  * peak memory of each command line. `--program` measures another hyperkube than these sources. Needs Linux, and Go
  * once.

@@ -1,5 +1,5 @@
 /**
- * Measures the start time of kubectl and upstream's: `node test/upstream/kubectl-start.ts [--runs 40] [--package
+ * Measures the start time of our kubectl and upstream's: `node test/upstream/kubectl-start.ts [--runs 40] [--package
  * FOLDER]`. Upstream's and ours run in turns, without a server and with one whose discovery both have cached. Ours is
  * the package as npm installs it, built from these sources unless --package names one. Prints the median and the
  * fastest elapsed time, beside two minimal Node programs: one that does nothing, and one that only sends the same

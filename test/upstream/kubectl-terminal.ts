@@ -1,5 +1,5 @@
 /**
- * Compares kubectl at a terminal with upstream's: `node test/upstream/kubectl-terminal.ts [--only TEXT] [--ours]
+ * Compares our kubectl at a terminal with upstream's: `node test/upstream/kubectl-terminal.ts [--only TEXT] [--ours]
  * [--kubeconfig FILE]`. Keys are sent to tmux, and the screen must match `kubectl-terminal/scenes.ts` with both. As
  * root, with tmux, vi and containerd (`apt-get install tmux vim-tiny containerd`), against `hyperkube up` with
  * containers. Exits with 1 on a difference; leaves nothing on the machine.

@@ -1,5 +1,5 @@
 /**
- * Compares how both kubelets pull from a registry with authentication, on the same containerd: `node
+ * Compares how our kubelet and upstream's pull from a registry with authentication, on the same containerd: `node
  * test/upstream/kubelet-pulls.ts` as root. It compares container states and events of pods without a secret, with a
  * wrong one, with several, and with a credential provider. It also compares whether a pod without access may use a
  * present image. Exits with 1 on a difference.

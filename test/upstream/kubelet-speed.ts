@@ -1,8 +1,9 @@
 /**
- * Measures pod starts and the cost of both kubelets: `node test/upstream/kubelet-speed.ts` as root. Ours and upstream's
- * run one after the other on the same containerd and API server. They start one pod a second, then many at once, with
- * present images. Then memory, processor time and requests with idle pods are measured. A start lasts from the response
- * to the creation until the pod is Ready. On a shared machine processor time says more than elapsed time.
+ * Measures pod starts and the cost of our kubelet and upstream's: `node test/upstream/kubelet-speed.ts` as root. Ours
+ * and upstream's run one after the other on the same containerd and API server. They start one pod a second, then many
+ * at once, with present images. Then memory, processor time and requests with idle pods are measured. A start lasts
+ * from the response to the creation until the pod is Ready. On a shared machine processor time says more than elapsed
+ * time.
  */
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'

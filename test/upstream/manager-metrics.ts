@@ -1,6 +1,6 @@
 /**
- * Compares the metric families of both controller managers, each on our server with the same objects: `node
- * test/upstream/manager-metrics.ts`. Exits with 1 if a family differs, or is missing without a reason.
+ * Compares the metric families of our controller manager and upstream's, each on our server with the same objects:
+ * `node test/upstream/manager-metrics.ts`. Exits with 1 if a family differs, or is missing without a reason.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

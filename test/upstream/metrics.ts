@@ -1,7 +1,7 @@
 /**
- * Compares the metric families of both servers after the same requests: `node test/upstream/metrics.ts [--ours-twice]`.
- * Common families must have the same type and labels; families that only upstream has must be listed with a reason.
- * Health checks are compared by name and order. Exits with 1 on a difference.
+ * Compares the metric families of our API server and upstream's after the same requests: `node test/upstream/metrics.ts
+ * [--ours-twice]`. Common families must have the same type and labels; families that only upstream has must be listed
+ * with a reason. Health checks are compared by name and order. Exits with 1 on a difference.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:https'

@@ -1,9 +1,9 @@
 /**
- * Sends the same unusual requests to upstream's kube-apiserver and to ours and compares codes, warnings and bodies byte
- * for byte: `node test/upstream/odd-requests.ts [--only TEXT] [--ours-twice]`. Varying values (uids, times, versions,
- * random names and addresses) are masked. `odd-request-differences.ts` lists the accepted differences with their
- * reasons. Exits with 1 on any other difference. `--ours-twice` compares our server with itself, to find requests whose
- * answers vary.
+ * Sends the same unusual requests to upstream's kube-apiserver and to ours, and compares codes, warnings and bodies
+ * byte for byte: `node test/upstream/odd-requests.ts [--only TEXT] [--ours-twice]`. Varying values (uids, times,
+ * versions, random names and addresses) are masked. `odd-request-differences.ts` lists the accepted differences with
+ * their reasons. Exits with 1 on any other difference. `--ours-twice` compares our server with itself, to find requests
+ * whose answers vary.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:https'

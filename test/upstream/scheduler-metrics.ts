@@ -1,7 +1,7 @@
 /**
- * Compares the metric families of both schedulers after the same pods: `node test/upstream/scheduler-metrics.ts`.
- * Common families must have the same stability, type and labels. Families that only upstream has must be listed with a
- * reason. Exits with 1 on a difference.
+ * Compares the metric families of our scheduler and upstream's after the same pods: `node
+ * test/upstream/scheduler-metrics.ts`. Common families must have the same stability, type and labels. Families that
+ * only upstream has must be listed with a reason. Exits with 1 on a difference.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -41,7 +41,7 @@ describe('TolerationSet', () => {
     'foo-gt': 'foo-gt',
   }
   for (const [wide, narrow] of Object.entries(included)) {
-    it(`with ${wide} covers exactly ${narrow}`, () => {
+    it(`covers exactly the listed tolerations if it contains "${wide}"`, () => {
       const set = new TolerationSet(named(wide))
       const found = Object.keys(SAMPLES).filter((name) => set.includes(SAMPLES[name]!))
       assert.deepEqual(found, narrow.split(' '))
@@ -59,7 +59,7 @@ describe('mergeTolerations', () => {
     ['all', 'foo-bar-nosched foo-noexec-10', 'all'],
   ]
   for (const [first, second, merged] of table) {
-    it(`merges ${first} and ${second} to ${merged}`, () =>
+    it(`merges "${first}" and "${second}" to "${merged}"`, () =>
       assert.deepEqual(mergeTolerations(named(first), named(second)), named(merged)))
   }
 

@@ -212,7 +212,7 @@ describe('violationsOf() with the Pod Security Standards', () => {
       'forbidden sysctls (net.ipv4.tcp_fin_timeout)',
     ],
     [
-      'sysctls that v1.32 added, at version v1.31',
+      'at version v1.31 the sysctls that v1.32 added',
       at('baseline', 31),
       sysctl('net.ipv4.tcp_fin_timeout', 'net.ipv4.tcp_wmem'),
       'forbidden sysctls (net.ipv4.tcp_wmem)',

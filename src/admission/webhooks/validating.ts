@@ -1,4 +1,4 @@
-/** ValidatingAdmissionWebhook: webhooks that may refuse objects. All are called concurrently. */
+/** ValidatingAdmissionWebhook: calls all webhooks that may refuse an object, concurrently. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { kindKey } from '#meta/kind.ts'
 

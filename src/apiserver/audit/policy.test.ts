@@ -60,7 +60,7 @@ describe('a rule of an audit policy', () => {
     it(`does not match ${what}`, () => assert.equal(levelOf(rule, method, path), 'None'))
   }
 
-  it('with users does not match a request without a user', () => {
+  it('does not match a request without a user if it lists users', () => {
     const evaluate = createPolicyEvaluator({ rules: [{ level: 'Request', users: [''] }] })
     assert.equal(evaluate(undefined, requestInfoOf('GET', POD, undefined)).level, 'None')
   })

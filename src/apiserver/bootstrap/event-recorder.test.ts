@@ -28,7 +28,7 @@ async function events(servers: TestServers, registry: Registry): Promise<readonl
 }
 
 describe('events that the server records', () => {
-  it('refer to an object and are in its namespace or the default one', async () => {
+  it('refer to an object and are in its namespace or in namespace default', async () => {
     await using servers = createServers()
     const registry = await servers.open([Events])
     const { record, errors } = recorderOf(registry)

@@ -36,7 +36,7 @@ const PAGES: readonly (readonly [string, string, string])[] = [
 
 describe('link rewriting in proxied HTML', () => {
   for (const [what, before, after] of PAGES) {
-    it(`handles ${what} like upstream`, async () => assert.equal(await page([before]), after))
+    it(`handles ${what} as upstream does`, async () => assert.equal(await page([before]), after))
   }
 
   it('finds links across any chunk boundary', async () => {

@@ -25,7 +25,7 @@ describe('seats of a list request', () => {
     [1000, 0, 9999, {}, 10, 10],
     [1000, 0, 9999, { isSingle: true }, 1, 1],
   ] as const) {
-    it(`follow size and count of ${count} objects of ${bytes} bytes, limit ${limit}, ${JSON.stringify(more)}`, () => {
+    it(`depend on size and count: ${count} objects of ${bytes} bytes, limit ${limit}, ${JSON.stringify(more)}`, () => {
       const list = { ...terms, count, limited: limit > 0 ? Math.min(limit, count) : count, ...more }
       assert.deepEqual([seatsBySize(list, bytes), seatsByCount(list)], [bySize, byCount])
     })
@@ -61,7 +61,7 @@ describe('work estimate', () => {
     ['GET /api/v1/pods?watch=1&resourceVersion=7&sendInitialEvents=true', 8],
     ['DELETE /api/v1/namespaces/a/pods', 1],
   ] as const) {
-    it(`gives ${request} ${seats} seats`, () => {
+    it(`assigns ${seats} seats to ${request}`, () => {
       assert.deepEqual(estimate(request), { initialSeats: seats, finalSeats: 0, additionalMs: 0 })
     })
   }

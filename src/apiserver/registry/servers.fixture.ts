@@ -1,4 +1,7 @@
-/** Registries of several servers on one in-memory store, in virtual time, for tests of bootstrap and controllers. */
+/**
+ * Several API servers for tests of bootstrap and controllers, in virtual time: each has a registry of resources, and
+ * all share one in-memory store.
+ */
 import type { Kind } from '#apis/kinds.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'

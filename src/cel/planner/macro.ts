@@ -1,6 +1,6 @@
 /**
- * Compiles and evaluates CEL comprehensions, to which every macro over lists and maps expands. As upstream does, a
- * comprehension creates the accumulator on first use, because the cost and the error depend on that moment.
+ * Compiles and evaluates CEL comprehensions, to which every macro over lists and maps expands. A comprehension creates
+ * its accumulator on first use, as upstream does. An earlier creation would change costs and errors.
  */
 import type { Comprehension, Expression } from '../syntax/ast.ts'
 import { Failure, ListValue, MapValue, NO_SUCH_OVERLOAD, goTypeOf, type Result, type Value } from '../value.ts'

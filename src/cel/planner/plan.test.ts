@@ -124,7 +124,7 @@ const failing: readonly (readonly [string, string, number])[] = [
 
 describe('evaluation of a CEL expression', () => {
   for (const [source, value, cost] of sound) {
-    it(`yields the value and the cost ${cost} of ${source}`, () => {
+    it(`evaluates ${source} at cost ${cost}`, () => {
       assert.deepEqual(run(source), { value, cost })
     })
   }

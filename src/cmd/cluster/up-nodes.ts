@@ -1,4 +1,4 @@
-/** Chooses the nodes of `hyperkube up`: from flags, from the last start, or from the abilities of the machine. */
+/** Chooses the nodes of `hyperkube up`: from flags, from the last start, or from what the machine supports. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 

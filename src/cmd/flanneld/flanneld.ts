@@ -181,7 +181,7 @@ async function openForwarding({ flags, log }: FlanneldInvocation, { network, ipv
     await writeFile(file, '1').catch((error: unknown) => log.error(error, 'Failed to enable IP forwarding', { file }))
     if (!flags['iptables-forward-rules']) continue
     await ensureForwarding(program, range).catch((error: unknown) =>
-      log.error(error, 'Failed to accept forwarded traffic of pods', { program }),
+      log.error(error, 'Failed to add iptables rules for forwarded pod traffic', { program }),
     )
   }
 }

@@ -1,4 +1,4 @@
-/** `hyperkube node agent`: runs the supervisor with the plan of a server. */
+/** `hyperkube node agent`: runs the supervisor with a plan (the list of processes) from a server. */
 import { hostname } from 'node:os'
 
 import { type Flag, flag } from '#lib/flags/flags.ts'

@@ -1,4 +1,4 @@
-/** `hyperkube node setup` and `reset`: set up a Windows worker for a cluster with Linux control planes. */
+/** `hyperkube node setup` and `reset`: set up a Windows worker node for a cluster with Linux control planes. */
 import { ApiClient } from '#client/api-client.ts'
 import { programConfig } from '#client/connection/config.ts'
 import { openConnection } from '#client/connection/connection.ts'

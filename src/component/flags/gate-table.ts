@@ -1,7 +1,7 @@
 /**
- * The feature gates of v1.36's kube-apiserver, each once: by maturity, default and effect in this program. Gates of
- * other components are included, because `--feature-gates` is the same for all of them. A program must not silently
- * accept a gate without effect.
+ * The feature gates of v1.36's kube-apiserver, each with its maturity, its default and its effect in this program.
+ * Gates of other components are included, because `--feature-gates` is the same for all of them. A program must not
+ * silently accept a gate without effect.
  */
 import type { GateSpec } from '#lib/flags/feature-gates.ts'
 

@@ -59,7 +59,7 @@ describe('feature gates', () => {
       ],
     ],
   ] as const) {
-    it(`with ${JSON.stringify(settings)} have ${errors.length === 0 ? 'all' : 'not all'} their prerequisites`, () => {
+    it(`have ${errors.length === 0 ? 'all' : 'not all'} their prerequisites with ${JSON.stringify(settings)}`, () => {
       assert.deepEqual(gateErrors(new Map(Object.entries(settings))), errors)
     })
   }

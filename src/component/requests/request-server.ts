@@ -1,6 +1,6 @@
 /**
- * The server of requests: takes exchanges and sends responses. Each request passes the same filters in the same order, then
- * its route or resource. Every error becomes a Status in a form that the client accepts.
+ * The server of requests: passes each request through the same filters in the same order, then to its route or
+ * resource, and sends the response. Every error becomes a Status in a form that the client accepts.
  */
 import type { RequestInfo } from '#auth/request-info.ts'
 import { createDeadlines } from '#lib/deadlines.ts'

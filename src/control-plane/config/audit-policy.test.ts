@@ -87,6 +87,6 @@ rules:
     ],
   ]
   for (const [what, source, message] of wrong) {
-    it(`is refused with ${what}`, () => assert.throws(() => parse(source), { message }))
+    it(`is refused if it has ${what}`, () => assert.throws(() => parse(source), { message }))
   }
 })

@@ -174,7 +174,7 @@ describe('AuthenticationConfiguration file', () => {
     ],
   ]
   for (const [what, rest, message] of wrong) {
-    it(`is refused with ${what}`, () => {
+    it(`is refused if it has ${what}`, () => {
       const whole = `invalid authentication configuration: ${message}`
       assert.throws(() => parse(rest), { name: 'InvalidAuthentication', message: whole })
     })

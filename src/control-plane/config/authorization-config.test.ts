@@ -136,6 +136,6 @@ describe('AuthorizationConfiguration file', () => {
     ],
   ]
   for (const [what, text, message] of wrong) {
-    it(`is refused with ${what}`, () => assert.throws(() => parseAuthorizationConfig(text), { message }))
+    it(`is refused if it has ${what}`, () => assert.throws(() => parseAuthorizationConfig(text), { message }))
   }
 })

@@ -129,7 +129,7 @@ describe('EncryptionConfiguration file', () => {
       `error while parsing file: resources[0].resources: Invalid value: ["secrets","*."]: using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked`,
     ],
     [
-      'a rule that an earlier one hides',
+      'a rule that an earlier rule hides',
       text(rule([GOOD], ['*.']), rule([GOOD])),
       'error while building transformers: resource "secrets" is masked by earlier rule "*."',
     ],
@@ -160,6 +160,6 @@ describe('EncryptionConfiguration file', () => {
     ],
   ]
   for (const [what, source, message] of refusals) {
-    it(`is refused with ${what}`, () => assert.throws(() => parseEncryptionConfig('f', source), { message }))
+    it(`is refused if it has ${what}`, () => assert.throws(() => parseEncryptionConfig('f', source), { message }))
   }
 })

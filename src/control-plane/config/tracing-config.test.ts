@@ -21,7 +21,7 @@ describe('TracingConfiguration file', () => {
     ['endpoint: unix-abstract://otel', { path: '\0otel' }, 0],
   ]
   for (const [lines, target, samplingRatePerMillion] of targets) {
-    it(`${JSON.stringify(lines)} sets the target ${JSON.stringify(target)}`, () => {
+    it(`sets the target ${JSON.stringify(target)} for the lines "${lines}"`, () => {
       assert.deepEqual(parseTracingConfig(config(lines)), { target, samplingRatePerMillion })
     })
   }

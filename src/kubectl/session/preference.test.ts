@@ -79,7 +79,7 @@ describe('kuberc file', () => {
     ],
   ]
   for (const [name, text, problem] of rows) {
-    it(`is refused with ${name}`, () => {
+    it(`is refused if it has ${name}`, () => {
       const decoded = decodePreference('f', `${HEAD}${text}\n`, NO_LOG)
       assert.ok(decoded !== undefined)
       assert.throws(() => validatePreference(decoded.preference), problem)

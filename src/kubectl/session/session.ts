@@ -1,7 +1,7 @@
 /**
  * The connection to the server, opened on first use: server, credentials, namespace and discovery. `#send` handles
- * every request: warnings, timeout and `-v` logs. Kubeconfig and connection modules are loaded on use, because they
- * load as slowly as all others together.
+ * every request: warnings, timeout and `-v` logs. Kubeconfig and connection modules are loaded on use, because loading
+ * them takes as long as loading all other modules.
  */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -20,7 +20,7 @@ const sized = (...all: Container['resources'][]): Pod => ({
 const values = (pod: Pod, version: 1 | 2): string[] =>
   filesOf(pod, version).map(({ name, value }) => `${name}=${value}`)
 
-test('a pod cgroup has a limit if all containers of the pod have one', () => {
+test('a pod cgroup has a limit if all containers of the pod have a limit', () => {
   const limits = { cpu: '50m', memory: '16Mi' }
   assert.deepEqual(values(sized({ limits, requests: limits }), 1), [
     'cpu.shares=51',

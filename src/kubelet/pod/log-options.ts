@@ -1,4 +1,6 @@
-/** Parses the options of a log request, and returns upstream's error when there is no log. Pure. */
+/**
+ * Parses the options of a log request, and formats upstream's error for a container without the requested log. Pure.
+ */
 import { goQuote } from '#lib/go/text.ts'
 import { epochMsOf } from '#meta/time.ts'
 

@@ -1,4 +1,7 @@
-/** Sets up volumes on the disk of the node: one row for each kind of plan. CSI drivers set up their own volumes. */
+/**
+ * Sets up volumes on the disk of the node: a table with one function for each kind of volume plan. CSI drivers set up
+ * their own volumes.
+ */
 import { mkdir, rm, rmdir, symlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 

@@ -1,4 +1,7 @@
-/** The error of a volume whose event does not begin with `MountVolume.SetUp failed`. */
+/**
+ * The error of a volume that failed in a phase other than `MountVolume.SetUp`. The text of its event begins with the
+ * phase.
+ */
 export class VolumeFault extends Error {
   override readonly name = 'VolumeFault'
   readonly phase: string

@@ -21,7 +21,7 @@ describe('parseInteger', () => {
     it(`reads ${text}`, () => assert.equal(parseInteger(text), value))
   }
   for (const text of ['08', '1__0', '', '0b12', '1_', '_1', '0x', ' 1', '1.5', 'é']) {
-    it(`rejects ${JSON.stringify(text)}`, () => {
+    it(`rejects "${text}"`, () => {
       assert.throws(() => parseInteger(text), { message: `strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax` })
     })
   }
@@ -65,7 +65,7 @@ describe('parseFloating', () => {
     it(`reads ${text}`, () => assert.equal(parseFloating(text), value))
   }
   for (const text of ['.', '', 'x', '1e', '1_.5', '0x1p4', ' 1']) {
-    it(`rejects ${JSON.stringify(text)}`, () => assert.throws(() => parseFloating(text), /invalid syntax/))
+    it(`rejects "${text}"`, () => assert.throws(() => parseFloating(text), /invalid syntax/))
   }
   it('rejects numbers that are too large', () => assert.throws(() => parseFloating('1e400'), /value out of range/))
 })

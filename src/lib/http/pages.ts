@@ -32,7 +32,7 @@ export async function servePages(
     }
     return Promise.resolve()
   }
-  const server = createHttpServer({ serve, clock, onError: (error) => log.error(error, 'Request failed') })
+  const server = createHttpServer({ serve, clock, onError: (error) => log.error(error, 'Failed to serve a page') })
   const at = address.lastIndexOf(':')
   const host = address.slice(0, at).replaceAll(/[[\]]/g, '')
   try {
@@ -40,6 +40,6 @@ export async function servePages(
     closing.defer(() => server.drain(0))
   } catch (cause) {
     if (isFatal) throw new ProgramError(`failed to listen on ${address}: ${(cause as Error).message}`, { cause })
-    log.error(cause, 'Failed to listen', { address })
+    log.error(cause, 'Failed to listen for health and metrics requests', { address })
   }
 }

@@ -227,7 +227,7 @@ describe('readAuthorities() from PEM', () => {
       `-----BEGIN TRUSTED CERTIFICATE-----\n${body}\n-----END TRUSTED CERTIFICATE-----\n${root.certificatePem}`,
     ],
   ] as const)
-    it(`reads ${name} like verifyChain`, () => {
+    it(`reads PEM with ${name} as verifyChain does`, () => {
       assert.deepEqual(
         readAuthorities([pem]).map(({ raw }) => raw),
         parseBundle(pem).map(({ der }) => der),

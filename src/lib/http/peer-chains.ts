@@ -1,9 +1,8 @@
 /**
  * Finds the certificate chain of a client. A resumed TLS session has only the client's own certificate, so this file
- * caches intermediate certificates from all handshakes. Many clients share a few of them.
- *
- * OpenSSL does not verify them in the handshake. After a failed signature Node would close the connection, although the
- * certificate is optional, and the client would get no response instead of a 401.
+ * caches intermediate certificates from all handshakes. Many clients share a few of them.  OpenSSL does not verify
+ * certificates in the handshake. If it did, Node would close the connection after a failed signature, and the client
+ * would not get a 401.
  */
 import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'

@@ -407,7 +407,7 @@ describe('log output', () => {
     assert.equal(tape.writes, 1)
   })
 
-  it('contains errors in the error stream if there is one', async () => {
+  it('goes to the error stream for errors if there is an error stream', async () => {
     const errorStream = createTape()
     const { log, tape } = create({ errorStream })
     log.logger.info('fine')

@@ -1,4 +1,4 @@
-/** Reads the start times of processes, which distinguish a process from a later one with the same number. */
+/** Reads the start times of processes, which distinguish a process from a later one with the same pid. */
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 

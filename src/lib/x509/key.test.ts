@@ -92,7 +92,8 @@ describe('PEM blocks', () => {
     ['that is not base64', '-----BEGIN A-----\nAA$A\n-----END A-----'],
     ['with half a character', '-----BEGIN A-----\nAAA\n-----END A-----'],
   ]
-  for (const [what, text] of refused) it(`are rejected ${what}`, () => assert.throws(() => parsePem(text), X509Error))
+  for (const [what, text] of refused)
+    it(`are rejected: a block ${what}`, () => assert.throws(() => parsePem(text), X509Error))
 
   it('with many BEGIN lines are rejected in linear time', () => {
     assert.throws(() => parsePem('-----BEGIN A-----\n'.repeat(200_000)), X509Error)

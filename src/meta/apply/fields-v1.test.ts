@@ -45,7 +45,7 @@ describe('FieldsV1 of a set of field paths', () => {
   })
 
   for (const bad of [1, 'x', [], { a: {} }, { 'f:a': 1 }, { 'f:a': { 'k:1': {} } }, { f: {} }]) {
-    it(`is rejected: ${JSON.stringify(bad)}`, () => assert.throws(() => decodeFieldsV1(bad)))
+    it(`is rejected if it is ${JSON.stringify(bad)}`, () => assert.throws(() => decodeFieldsV1(bad)))
   }
 
   it('is empty if it is absent', () => {

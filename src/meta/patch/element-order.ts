@@ -1,6 +1,6 @@
 /**
- * Orders a merged list: elements of the patch in the order of the patch, and elements of the live list before their
- * former successors.
+ * Orders a merged list: elements of the patch in the order of the patch, and every other element before the one that
+ * followed it in the live list.
  */
 import { get, isMap, type JsonMap } from './json-map.ts'
 import { badType, failed, noMergeKey } from './strategic-merge-error.ts'

@@ -91,7 +91,7 @@ describe('devices in resource.k8s.io/v1beta1', () => {
     ],
   ]
   for (const [name, v1beta1, v1] of requests) {
-    it(`are requested if the request has ${name}`, () => {
+    it(`convert between both versions a request that has ${name}`, () => {
       const make = (version: string, request: object): KubeObject =>
         canonical(version, 'ResourceClaim', { metadata: { name: 'x' }, spec: { devices: { requests: [request] } } })
       const [old, current] = [make('v1beta1', v1beta1), make('v1', v1)]

@@ -51,7 +51,7 @@ const table: readonly (readonly [format: string, good: readonly string[], bad: r
 
 describe('formats in CustomResourceDefinition schemas', () => {
   for (const [format, good, bad] of table) {
-    it(`of type ${format} accept the same values as upstream`, () => {
+    it(`accept the same values as upstream for type ${format}`, () => {
       assert.ok(isCheckedFormat(format, 'string'))
       for (const text of good) assert.ok(hasFormat(format, text), `${text} is a ${format}`)
       for (const text of bad) assert.ok(!hasFormat(format, text), `${text} is no ${format}`)

@@ -134,7 +134,8 @@ describe('mismatchOf() a PersistentVolume that a claim names', () => {
     [volume('a'), claim(RWX), 'incompatible accessMode'],
   ]
   for (const [one, wanted, expected] of rows) {
-    it(expected ?? 'does nothing if it fits', () => assert.equal(mismatchOf(one, wanted), expected))
+    it(`returns ${expected === undefined ? 'undefined for a volume that fits' : `"${expected}"`}`, () =>
+      assert.equal(mismatchOf(one, wanted), expected))
   }
 })
 

@@ -1,6 +1,6 @@
 /**
- * Groups of pods as nftables sets: peers by selector, and ports by name. A group exists once, however many policies use
- * it, and as long as one does.
+ * Groups of pods as nftables sets: peers by selector, and ports by name. All policies that use a group share it, and it
+ * is removed with the last of them.
  */
 import { type Labels, matchesLabels } from '#meta/labels.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Shared chains for Services that have only a cluster IP. Services with the same number of endpoints share a chain. It
- * draws a number and looks up the endpoint by destination and number. So an endpoint is a map element, and a change
- * touches no chains or rules, which are slow in nft.
+ * Shared chains for Services that have only a cluster IP. Services with the same number of endpoints share a chain. The
+ * chain picks a random number and looks up the endpoint by destination and number. So each endpoint is a map element. A
+ * changed endpoint needs no new chains or rules, which are slow in nft.
  */
 import type { IpFamily } from '#model/services.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Prevents that users read objects through a policy without permission. The author of a policy must be allowed to get
- * all objects of its param kind, and the author of a binding its parameters.
+ * Prevents users from reading objects through a policy without permission. The author of a policy must be allowed to
+ * get all objects of its param kind, and the author of a binding its parameters.
  */
 import type { ParamKind, ParamRef } from '#apis/admissionregistration/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

@@ -37,7 +37,7 @@ describe('ConfigMap', () => {
   })
 
   for (const [what, object, text] of INVALID) {
-    it(`is rejected with ${what}`, () => {
+    it(`is rejected if it has ${what}`, () => {
       assert.deepEqual(configMap.validate?.(make(object), context).map(fieldErrorText), [text])
     })
   }

@@ -109,7 +109,7 @@ describe('KubeSchedulerConfiguration', () => {
     ],
   ]
   for (const [what, more, message] of wrong) {
-    it(`is refused with ${what}`, () => {
+    it(`is refused if it has ${what}`, () => {
       assert.equal(problems(more), message)
     })
   }
@@ -182,7 +182,7 @@ describe('plugins of a scheduler profile', () => {
     ],
   ]
   for (const [plugins, message] of impossible) {
-    it(`are rejected with ${plugins}`, () => {
+    it(`are rejected if they are ${plugins}`, () => {
       assert.throws(() => expandPoints(pluginsOf(plugins)), { message })
     })
   }

@@ -54,10 +54,10 @@ async function open(t: TestContext): Promise<OpenAtRest> {
   return atRest
 }
 
-describe('encryption formats of upstream', () => {
+describe('encryption at rest in upstream formats', () => {
   for (const [what, { theirs, ours }] of Object.entries(VECTORS)) {
     const [resource = ''] = what.split(' ')
-    it(`include ${what}: decrypts values that upstream encrypted`, async (t) => {
+    it(`decrypts values that upstream encrypted with ${what}`, async (t) => {
       const atRest = await open(t)
       const sealed = Buffer.from(theirs, 'hex')
       await atRest.prepare([sealed])
@@ -66,7 +66,7 @@ describe('encryption formats of upstream', () => {
     })
 
     if (ours === undefined) continue
-    it(`include ${what}: encrypts values that upstream decrypts`, async (t) => {
+    it(`encrypts values with ${what} that upstream decrypts`, async (t) => {
       const atRest = await open(t)
       const sealed = atRest.resting({ group: '', resource }).seal(KEY, Buffer.from('written by hyperkube'))
       assert.equal(sealed.toString('hex'), ours)

@@ -306,7 +306,7 @@ describe('Agent with a server that rejects the node', () => {
     { kind: 'failed', message: 'answered 502' },
   ]
   for (const other of OTHERS)
-    it(`counts anew after an answer of kind ${other.kind}`, () =>
+    it(`resets its count of rejections after an answer of kind ${other.kind}`, () =>
       withAgent({}, async ({ clock, server, ended, names }) => {
         await clock.advance(3 * MINUTE)
         for (let round = 0; round < 5; round++) {
@@ -348,5 +348,6 @@ describe('planAnswer()', () => {
     ['half of a Status', 404, status().slice(0, 40), 'none'],
   ]
   for (const [what, code, body, kind] of CASES)
-    it(`takes ${what} with code ${code} for ${kind}`, () => assert.equal(planAnswer(code, body, 'N1').kind, kind))
+    it(`returns kind "${kind}" for ${what} with code ${code}`, () =>
+      assert.equal(planAnswer(code, body, 'N1').kind, kind))
 })

@@ -1,6 +1,6 @@
 /**
- * Starts and finds the processes of a worker on Linux. A file records each with its pid and start time. So a restarted
- * supervisor finds them, and ignores another process that has reused a pid.
+ * Starts and finds the processes of a worker node on Linux. A file records each with its pid and start time. So a
+ * restarted supervisor finds them, and ignores another process that has reused a pid.
  */
 import { execFile, spawn } from 'node:child_process'
 import { mkdir, open, readFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Runs a fixed sample of the command lines of `test/upstream/kubectl.ts` with our kubectl, and with upstream's if it
- * was built.
+ * Runs a fixed sample of the command lines of `test/upstream/kubectl.ts` with our kubectl, and with upstream's kubectl
+ * if it was built.
  */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'

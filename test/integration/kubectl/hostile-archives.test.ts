@@ -84,14 +84,14 @@ for (const [name, entry] of [
   ['is a folder with ..', { name: 'data/../../evil/' }],
   ['begins with the source and leaves it with ..', { name: 'data../../evil', content: 'evil' }],
 ] as const) {
-  void test(`kubectl cp skips an entry that ${name}`, async () => {
+  void test(`kubectl cp skips an archive entry that ${name}`, async () => {
     const { files, err } = await copied(entry, GOOD)
     assert.deepEqual(files, ALONE)
     assert.match(err, /^warning: file .* is outside target destination, skipping\n/)
   })
 }
 
-void test('kubectl cp fails for an entry outside of the source', async () => {
+void test('kubectl cp fails for an archive entry outside of the source', async () => {
   const { code, files, err } = await copied({ name: '/etc/evil', content: 'evil' }, GOOD)
   assert.deepEqual([code, files], [1, ['target']])
   assert.match(err, /^error: tar contents corrupted\n/)

@@ -20,7 +20,7 @@ describe('the start of kubectl', () => {
     ['config', 'get-contexts', '--kubeconfig', '/dev/null'],
     ['create', 'configmap', 'x', '--dry-run=client', '-o', 'yaml', '--from-literal=a=b'],
   ])
-    it(`loads no modules for connections with ${args.slice(0, 2).join(' ')}`, () => {
+    it(`loads no connection modules for the command ${args.slice(0, 2).join(' ')}`, () => {
       const { stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', LINE, '--', ...args], {
         cwd: ROOT,
         encoding: 'utf8',

@@ -178,7 +178,7 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
     assert.equal((await readFile(join(dir, 'a'))).length, 1000)
   })
 
-  it('cannot be left through subPaths, however fast links are swapped', { timeout: 300_000 }, async () => {
+  it('confine subPaths, even if a container swaps links during the mount', { timeout: 300_000 }, async () => {
     await using bed = await startBed()
     const { root, mounter } = bed
     const outside = join(root, 'outside')

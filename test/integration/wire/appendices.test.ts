@@ -120,7 +120,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
 
 describe('kubectl table columns', () => {
   for (const [kind, expected] of Object.entries(COLUMNS)) {
-    it(`of ${kind} are upstream's`, async () => {
+    it(`are upstream's for ${kind}`, async () => {
       const got = await wire.request('GET', await placeOf(kind), { headers: { accept: TABLE } })
       assert.equal(got.status, 200, got.text)
       const columns = got.json().columnDefinitions.map(({ name, type, priority }: Json) => {
@@ -177,7 +177,7 @@ describe('supported field selectors', () => {
     wire.request('GET', `${await placeOf(kind)}?fieldSelector=${encodeURIComponent(`${field}=x`)}`)
 
   for (const [kind, fields] of Object.entries(FIELDS)) {
-    it(`of ${kind} are upstream's`, async () => {
+    it(`are upstream's for ${kind}`, async () => {
       for (const field of fields.split(' ')) {
         const got = await select(kind, field)
         assert.equal(got.status, 200, `${field}: ${got.text}`)

@@ -1,7 +1,7 @@
 /**
- * Reconstructs the total order of writes. Each acknowledged commit has a revision. For unacknowledged commits it
- * searches whether and when they happened. Values are unique, so a value identifies the revision of its commit. A
- * delete shows in an event or in a missing key; it is matched with the commits and leases that could have caused it.
+ * Reconstructs the total order of writes from a history of operations. Each acknowledged commit has a revision. Values
+ * are unique, so a value identifies the revision of its commit. An unacknowledged commit happened if a reader saw its
+ * value. A delete has no value; it is matched with the commits and leases that could have caused it.
  */
 import type { LeaseId, Revision } from '#storage/backend.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Tracks the pods of a test and their traces on the machine: those that a killed kubelet must not change, and those
- * that must disappear.
+ * Tracks the pods of a test, and their processes, mounts and files on the machine. A killed kubelet must keep those of
+ * running pods and remove those of deleted pods.
  */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** Starts the cluster that both kubectls use: ours, with simulated nodes and objects of every kind. */
+/**
+ * Starts the cluster in which our kubectl and upstream's run the same command lines: a hyperkube cluster, with
+ * simulated nodes and objects of every kind.
+ */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** Runs scenes (lists of command lines) with both kubectls and compares the output of each line. */
+/** Runs scenes (lists of command lines) with our kubectl and with upstream's and compares the output of each line. */
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { HYPERKUBE } from '../ours.ts'

@@ -1,6 +1,6 @@
 /**
- * Lists the accepted differences between both kubectls, each with its reason. A complete run fails if a listed
- * difference no longer occurs.
+ * Lists the accepted differences between our kubectl and upstream's, each with its reason. A complete run fails if a
+ * listed difference no longer occurs.
  */
 
 export interface Listed {

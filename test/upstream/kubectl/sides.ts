@@ -1,6 +1,6 @@
 /**
- * Runs a command line with each of the two kubectls. Upstream's is a process; ours runs in this process unless
- * configured otherwise.
+ * Runs a command line with our kubectl and with upstream's. Upstream's is a separate process; ours runs in this process
+ * unless configured otherwise.
  */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'

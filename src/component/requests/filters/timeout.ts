@@ -1,4 +1,7 @@
-/** Timeout filter: limits a request to the client's `timeout` parameter, and that to the server's limit. */
+/**
+ * Timeout filter: limits the duration of a request to the client's `timeout` parameter, but never beyond the server's
+ * limit.
+ */
 import { durationMs } from '#lib/go/duration.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 

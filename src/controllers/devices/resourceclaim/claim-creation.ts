@@ -1,4 +1,6 @@
-/** Creates claims from templates exactly once and records their names in the consumer's status. */
+/**
+ * Creates ResourceClaims from templates, exactly once, and records their names in the status of the pod or PodGroup.
+ */
 import { type Pod, type PodResourceClaim, Pods } from '#apis/core/v1.ts'
 import {
   type ResourceClaim,

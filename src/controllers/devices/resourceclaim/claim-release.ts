@@ -1,4 +1,4 @@
-/** Deallocates claims without consumers, and deletes generated ones. */
+/** Deallocates claims that no pod or PodGroup uses, and deletes generated ones. */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { type ResourceClaim, type ResourceClaimConsumerReference, ResourceClaims } from '#apis/resource/v1.ts'

@@ -1,4 +1,6 @@
-/** Rewrites objects unchanged, page by page. */
+/**
+ * Writes all objects of a resource back unchanged, page by page, so that the server stores them in the current version.
+ */
 import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { isConflict, StatusError } from '#meta/status.ts'

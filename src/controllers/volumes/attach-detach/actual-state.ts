@@ -1,6 +1,6 @@
 /**
- * Actual state of the attach/detach controller: attachments, users and pending operations. Rebuilt at the start from
- * node status and VolumeAttachments.
+ * Actual state of the attach/detach controller: attachments, the pods that use each volume, and pending operations.
+ * Rebuilt at the start from node status and VolumeAttachments.
  */
 import { type AttachedVolume, Nodes } from '#apis/core/v1.ts'
 import { VolumeAttachments } from '#apis/storage/v1.ts'

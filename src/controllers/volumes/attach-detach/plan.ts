@@ -1,4 +1,4 @@
-/** Plans attach and detach steps from a volume's attachments and users. Pure. */
+/** Plans attach and detach steps for a volume, from its attachments and the pods that use it. Pure. */
 
 /** As upstream: the time that an unhealthy node has to unmount. */
 export const UNMOUNT_MS = 360_000

@@ -66,7 +66,7 @@ describe('HPA limits without spec.behavior', () => {
     [{ desired: 5 }, { recommended: [{ replicas: 1, atMs: NOW }] }, '5 ReadyForNewScale DesiredWithinRange=False'],
   ]
   for (const [request, history, outcome] of cases) {
-    it(`limit ${JSON.stringify(request)} after ${JSON.stringify(history)} to ${outcome}`, () => {
+    it(`limit the request ${JSON.stringify(request)} with the history ${JSON.stringify(history)} to ${outcome}`, () => {
       assert.equal(summary(decide({ ...EMPTY, ...history }, requestOf(request))), outcome)
     })
   }

@@ -1,6 +1,6 @@
 /**
- * Desired replicas of a metric. Pure. Arithmetic and rounding are upstream's: values in thousandths, integer division.
- * Throws upstream's errors.
+ * Computes the desired replicas from a metric. Pure. Arithmetic and rounding are upstream's: values in thousandths,
+ * integer division. Throws upstream's errors.
  */
 import type { Container, Pod } from '#apis/core/v1.ts'
 import { findCondition } from '#meta/conditions.ts'

@@ -90,7 +90,7 @@ describe('net-conf.json of flannel on Windows', () => {
       assert.throws(() => parseWindowsNetConf(text), { message })
     })
 
-  it('is refused with another backend than overlay and l2bridge', () => {
+  it('is refused with a backend other than overlay and l2bridge', () => {
     const text = '{"Network":"10.244.0.0/16","Backend":{"Type":"host-gw"}}'
     assert.throws(() => parseWindowsNetConf(text), NetConfError)
   })

@@ -1,7 +1,7 @@
 /**
- * A CustomResourceDefinition in the form that validation uses. Upstream validates its internal version, which has
- * properties common to all versions at the top. So do its field paths: for one version, schema errors are at
- * `spec.validation`.
+ * A CustomResourceDefinition in the form that validation uses. Upstream validates its internal version, in which
+ * properties that all versions share are fields of `spec`. Field paths in errors follow it: with a single version,
+ * schema errors are at `spec.validation`.
  */
 import { isDeepStrictEqual } from 'node:util'
 

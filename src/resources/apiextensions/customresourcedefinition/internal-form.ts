@@ -1,6 +1,6 @@
 /**
- * Converts parts of a CustomResourceDefinition to upstream's internal form for error texts: Go structs with all fields,
- * including empty ones.
+ * Formats parts of a CustomResourceDefinition for error texts as upstream does: as Go structs of the internal version
+ * with all fields, including empty ones.
  */
 import type { JSONSchemaProps, ValidationRule } from '#apis/apiextensions/v1.ts'
 import { goJson } from '#lib/go/text.ts'

@@ -1,4 +1,7 @@
-/** The context that all set-up steps receive: the machine, the cluster and waiting. */
+/**
+ * The context that all set-up steps of a Windows worker receive: the machine, the cluster, settings, paths and a
+ * signal.
+ */
 import { sleep } from '#lib/clock.ts'
 
 import { CrashError } from '../../outcome.ts'

@@ -1,6 +1,6 @@
 /**
- * Measures costs inside the server under test; loaded before its first line with `--import`. Between `begin` and `end`
- * it records the processor time of each turn of the event loop and the growth of the heap.
+ * Measures costs inside the server under test; Node loads it with `--import` before the server. Between `begin` and
+ * `end` it records the processor time of each turn of the event loop and the growth of the heap.
  */
 import { performance, PerformanceObserver } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
