@@ -33,7 +33,7 @@ describe('checkFolders', () => {
     assert.deepEqual(check(sources), [])
   })
 
-  it('reports a folder with more than 25 files, unless it is listed as a shelf', () => {
+  it('reports a folder with more than 25 files, unless it is listed as an exception', () => {
     const sources = Array.from({ length: MAX_FILES + 1 }, (_, n) => ({ path: `room/f${n}.ts`, targets: [] }))
     assert.deepEqual(check(sources), ['room: 26 files, more than 25; sort them into folders'])
     assert.deepEqual(check(sources, ['room/f3.ts']), [])

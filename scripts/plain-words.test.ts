@@ -40,11 +40,11 @@ describe('findBannedWords', () => {
 })
 
 describe('compareCounts', () => {
-  it('finds no room with more banned words than scripts/plain-words.json allows', () => {
+  it('finds no folder of src with more banned words than scripts/plain-words.json allows', () => {
     assert.deepEqual(compareCounts(countByRoom(readSources()), readLimits()), [])
   })
 
-  it('reports a room whose count rose above its recorded limit, or fell below it', () => {
+  it('reports a folder whose count rose above its recorded limit, or fell below it', () => {
     const complaints = compareCounts({ lib: 3, meta: 1 }, { lib: 2, meta: 4, cel: 1 })
     assert.deepEqual(
       complaints.map((line) => line.split(';')[0]),

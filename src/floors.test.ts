@@ -29,7 +29,7 @@ const ENTRIES = [
 describe('sources', () => {
   const sources = new Map([...readSources(SRC), ...readSources(KITS, 'kits/')])
 
-  it('import only from lower floors without cycles, are in listed rooms, and each shelf index lists its files', () => {
+  it('import only from lower layers without cycles, and are in a listed folder and in its index, if it has one', () => {
     assert.deepEqual(checkFloors(sources), [])
   })
 
@@ -63,37 +63,37 @@ describe('sources', () => {
 /** A planted violation: the files, and what the check must say of them. */
 const PLANTED: readonly [rule: string, files: Record<string, string>, complaint: RegExp][] = [
   [
-    'an import of a higher floor',
+    'an import of a higher layer',
     { 'lib/heap.ts': `import { f } from '#meta/kind.ts'`, 'meta/kind.ts': '' },
     /lib\/heap\.ts: room "lib" may not import "meta"/,
   ],
   [
-    'a lazy import of a higher floor',
+    'a lazy import of a higher layer',
     { 'meta/kind.ts': `const m = await import('#storage/memory.ts')`, 'storage/memory.ts': '' },
     /room "meta" may not import "storage"/,
   ],
   [
-    'an import of another room on the same floor',
+    'an import of another top-level folder of the same layer',
     { 'kubelet/kubelet.ts': `import { f } from '#scheduler/queue/queue.ts'`, 'scheduler/queue.ts': '' },
     /room "kubelet" may not import "scheduler"/,
   ],
   [
-    'a type import of another room on the same floor',
+    'a type import of another top-level folder of the same layer',
     { 'client/rest.ts': `import type { B } from '#storage/backend.ts'`, 'storage/backend.ts': '' },
     /room "client" may not import "storage"/,
   ],
   [
-    'a re-export of a higher floor',
+    'a re-export of a higher layer',
     { 'meta/kind.ts': `export { a } from '#apis/kinds.ts'`, 'apis/kinds.ts': '' },
     /room "meta" may not import "apis"/,
   ],
   [
-    'a relative import that leaves the room',
+    'a relative import that leaves the top-level folder',
     { 'model/pods.ts': `import { f } from '../meta/kind.ts'`, 'meta/kind.ts': '' },
     /"\.\.\/meta\/kind\.ts" leaves the room; write "#meta\/kind\.ts"/,
   ],
   [
-    'a room that imports itself by its # alias',
+    'a top-level folder that imports itself by its # alias',
     { 'lib/a.ts': `import { f } from '#lib/b.ts'`, 'lib/b.ts': '' },
     /is in the same room/,
   ],
@@ -108,10 +108,10 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     { 'lib/a.ts': `import './b.ts'`, 'lib/b.ts': `import './c.ts'`, 'lib/c.ts': `import type { A } from './a.ts'` },
     /import cycle: lib\/a\.ts → lib\/b\.ts → lib\/c\.ts → lib\/a\.ts/,
   ],
-  ['an unlisted room', { 'attic/a.ts': '' }, /room "attic" is not listed/],
+  ['an unlisted top-level folder', { 'attic/a.ts': '' }, /room "attic" is not listed/],
   ['a vague file name', { 'lib/utils.ts': '' }, /"utils" says nothing/],
   [
-    'a shelf file missing from its index',
+    'a file that is missing from the index of its folder',
     {
       'scheduler/plugins/index.ts': `import { a } from './a.ts'`,
       'scheduler/plugins/a.ts': '',
@@ -137,7 +137,7 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
   ['a dashboard that needs Node', { 'dashboard/main.ts': `import { x } from 'node:fs'` }, /runs in a browser/],
 ]
 
-describe('the floor check', () => {
+describe('the check of layers', () => {
   for (const [rule, files, complaint] of PLANTED) {
     it(`fails on ${rule}`, () => {
       assert.match(checkFloors(new Map(Object.entries(files))).join('\n'), complaint)

@@ -15,7 +15,7 @@ describe('abortError()', () => {
 })
 
 describe('onAbort()', () => {
-  it('runs the task once, at the abort or at once', () => {
+  it('runs the task once: at the abort, or immediately if the signal is already aborted', () => {
     let ran = 0
     const control = new AbortController()
     onAbort(control.signal, () => ran++)

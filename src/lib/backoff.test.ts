@@ -118,7 +118,7 @@ describe('token bucket', () => {
     )
   })
 
-  it('does not lend tokens to tryTake()', async () => {
+  it('gives tryTake() only tokens that are available now', async () => {
     const clock = createVirtualClock()
     const bucket = createTokenBucket<string>(clock, { qps: 10, burst: 2 })
     assert.deepEqual(Array.from({ length: 9 }, () => bucket.tryTake()).filter(Boolean), [true, true])

@@ -112,7 +112,7 @@ describe('sleep()', () => {
 })
 
 describe('real clock', () => {
-  it('runs a timer, and not early one beyond the range of setTimeout', async () => {
+  it('runs a timer, and never too early if its delay exceeds the range of setTimeout', async () => {
     const far = realClock.after(60 * DAY_MS, () => assert.fail('ran'), { background: true })
     await sleep(realClock, 5)
     far.cancel()

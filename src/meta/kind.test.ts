@@ -27,7 +27,7 @@ describe('apiVersion of an object', () => {
     it(`is parsed from "${text}"`, () => assert.deepEqual(parseApiVersion(text), { group, version }))
   }
 
-  it('with two slashes is rejected, except by kindOf()', () => {
+  it('is rejected if it has two slashes, except by kindOf()', () => {
     assert.throws(() => parseApiVersion('a/b/c'), { message: 'unexpected GroupVersion string: a/b/c' })
     assert.deepEqual(kindOf({ apiVersion: 'a/b/c', kind: 'X' }), { group: '', version: '', kind: 'X' })
     assert.deepEqual(kindOf({}), { group: '', version: '', kind: '' })

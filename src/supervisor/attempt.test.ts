@@ -241,7 +241,7 @@ describe('pod network of a Windows worker', () => {
     assert.equal(tookMs, 47_000 + 6 * 5000 + 10_000)
   })
 
-  it('of another type stops flanneld', async () => {
+  it('stops flanneld if it has another type', async () => {
     const node = new Node({ networkType: 'L2Bridge' })
     const { outcome } = await node.look()
     assert.deepEqual(outcome, { kind: 'retry', message: 'The network vxlan0 is of type l2bridge, not overlay' })
@@ -286,7 +286,7 @@ describe('pod network of a Windows worker', () => {
     )
   })
 
-  it('of an unknown type fails the start at once', async () => {
+  it('fails the start at once if its type is unknown', async () => {
     for (const settings of [{ cniComponent: 'calico' }, { cniMode: 'win-l2tunnel' }]) {
       const { outcome, done } = await new Node({ settings }).look()
       assert.equal(outcome.kind, 'crash')

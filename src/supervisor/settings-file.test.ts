@@ -27,7 +27,7 @@ describe('settings file of a Windows worker', () => {
     })
   })
 
-  it('causes one error with all faults', () => {
+  it('causes one error that lists all faults', () => {
     const { nodeIp: _, ...rest } = GOOD
     assert.throws(() => readSettings({ ...rest, vni: '1', kubeletOption: [] }), {
       message: 'unknown key "kubeletOption"; "nodeIp" is missing; "vni" must be a whole number above 0',

@@ -72,7 +72,7 @@ describe('API fault of the test library', () => {
     assert.equal((await client.get(ConfigMaps, { namespace, name: 'a' })).metadata.name, 'a')
   })
 
-  it('ends watches, and new ones reconnect', async () => {
+  it('ends watches, which then reconnect', async () => {
     await using cluster = await startCluster(idle)
     const { client } = cluster
     const seen: string[] = []

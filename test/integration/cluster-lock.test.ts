@@ -140,7 +140,7 @@ describe('lock of a local cluster', () => {
     assertNothingLeft(at)
   })
 
-  it('does not lead to a kill of another process that reused the pid of a killed cluster', async (t) => {
+  it('never makes a command kill another process that reused the pid of a killed cluster', async (t) => {
     const at = place('recycled')
     await kill(await startUp(t, at.up))
     const file = join(at.data, 'cluster.json')

@@ -71,7 +71,7 @@ describe('registry of judges', () => {
     )
   })
 
-  it('refers to existing scripts, rooms and requirements', () => {
+  it('refers to existing scripts, folders and requirements', () => {
     for (const { name, command, rooms, needs, shows } of JUDGES) {
       assert.ok(existsSync(join(ROOT, command[0] ?? '')), `${name}: ${command[0]}`)
       for (const room of rooms) assert.ok(existsSync(join(ROOT, 'src', room)), `${name}: ${room}`)
@@ -112,7 +112,7 @@ describe('page docs/judges.md', () => {
       assert.deepEqual(parsePage(formatPage(new Map([['one', last]]), [JUDGE])), new Map([['one', last]]))
     })
 
-  it('lists judges that have not run as such', () => {
+  it('marks judges that have not run', () => {
     assert.deepEqual(parsePage(formatPage(new Map(), [JUDGE])), new Map())
   })
 })
@@ -123,7 +123,7 @@ describe("age of a judge's result", () => {
     { commit: 'eee0000', files: ['src/kubelet/a.ts'] },
     { commit: 'abc1234', files: ['src/cel/a.ts'] },
   ]
-  it('counts commits that changed the rooms of the judge since it passed', () => {
+  it('counts commits since the last pass that changed the folders of the judge', () => {
     assert.equal(commitsSince(JUDGE, new Map([['one', run({})]]), history), 1)
   })
 

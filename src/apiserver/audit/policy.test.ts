@@ -65,7 +65,7 @@ describe('a rule of an audit policy', () => {
     assert.equal(evaluate(undefined, requestInfoOf('GET', POD, undefined)).level, 'None')
   })
 
-  it('is the first that matches, and its omissions add to those of the policy', () => {
+  it('applies if it is the first match, and adds its omitted stages to those of the policy', () => {
     const evaluate = createPolicyEvaluator({
       omitStages: ['RequestReceived'],
       omitManagedFields: true,

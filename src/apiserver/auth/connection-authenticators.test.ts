@@ -172,7 +172,7 @@ describe('authentication by a client certificate that TLS rejected', () => {
     assert.throws(() => authenticate(exchange), /OpenSSL does not find it signed/)
   })
 
-  it('succeeds once its authority was added to the trusted ones after the handshake', () => {
+  it('succeeds once the authority of the certificate is trusted, even after the handshake', () => {
     let trusted: readonly Certificate[] = [proxies.certificate]
     const authenticate = createClientCertAuthenticator({ clock: clock0, authorities: () => trusted })
     const exchange = exchangeWith([certificate], [], false)

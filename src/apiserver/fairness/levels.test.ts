@@ -93,7 +93,7 @@ describe('priority levels', () => {
     assert.equal(bench.seats()['a'], 55)
   })
 
-  it('of type Exempt take seats from the other levels', async () => {
+  it('take seats from the other levels if they have type Exempt', async () => {
     const bench = setUp(ALL)
     bench.load('exempt', 500)
     await bench.clock.advance(BORROWING_PERIOD_MS)

@@ -72,7 +72,7 @@ describe('work estimate', () => {
     assert.equal(estimate('GET /api/v1/pods?watch=1', { watchList: false }).initialSeats, 1)
   })
 
-  it('of a write adds seats for the time in which watchers are notified', () => {
+  it('adds seats to a write for the time in which watchers are notified', () => {
     const write = 'PUT /api/v1/namespaces/a/pods/x'
     assert.deepEqual(estimate(write, { watchers: 9 }), { initialSeats: 1, finalSeats: 0, additionalMs: 0 })
     assert.deepEqual(estimate(write, { watchers: 25 }), { initialSeats: 1, finalSeats: 3, additionalMs: 5 })

@@ -175,7 +175,7 @@ describe('a page of a list', () => {
 })
 
 describe('a table response', () => {
-  it('of many rows is sent in chunks, compressed on request', async () => {
+  it('is sent in chunks if it has many rows, compressed on request', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await fillBackend(registry, 3000)

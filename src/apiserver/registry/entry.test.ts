@@ -104,7 +104,7 @@ describe('entry of the watch cache', () => {
     assert.deepEqual([wide.namespace, wide.name], ['', 'n'])
   })
 
-  it('of a new write contains the decoded object with its resourceVersion', () => {
+  it('contains the decoded object with its resourceVersion after a write', () => {
     const { maker } = createMaker()
     const object = { metadata: { name: 'a', namespace: 'ns', uid: 'u-1', labels: { a: 'b' } }, data: {} }
     const entry = maker.written('/registry/widgets/ns/a', `${PREFIX}${JSON.stringify(object).slice(1)}`, object, 9)

@@ -321,7 +321,7 @@ describe('authentication by token webhook', () => {
     assert.equal(reviewCount, 3)
   })
 
-  it("restricts a token to the audiences of the webhook's answer, or to those of the API server without any", async () => {
+  it('restricts a token to the audiences in the answer, or to those of the API server if the answer has none', async () => {
     const answering = (status: Record<string, unknown>) =>
       createWebhookTokenAuthenticator({
         clock: createVirtualClock(),

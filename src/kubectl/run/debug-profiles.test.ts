@@ -27,7 +27,7 @@ function applied(profile: string, style: DebugStyle, keeping: Partial<typeof KEE
 }
 
 describe('profiles of kubectl debug', () => {
-  it('allow tracing of processes in general, and access to all of a node', () => {
+  it('allow process tracing in a container and full access on a node, in profile general', () => {
     const { containers } = applied('general', 'copy').spec
     assert.deepEqual(containers[1]?.securityContext, { capabilities: { add: ['SYS_PTRACE'] } })
     assert.equal(containers[0]?.securityContext, undefined)
@@ -36,7 +36,7 @@ describe('profiles of kubectl debug', () => {
     assert.deepEqual(spec.containers[1]?.volumeMounts, [{ mountPath: '/host', name: 'host-root' }])
   })
 
-  it('drop most permissions in restricted', () => {
+  it('drop most permissions in profile restricted', () => {
     assert.deepEqual(applied('restricted', 'node').spec.containers[1]?.securityContext, {
       runAsNonRoot: true,
       capabilities: { drop: ['ALL'] },
@@ -55,7 +55,7 @@ describe('profiles of kubectl debug', () => {
     assert.equal(applied('general', 'copy', { initContainers: false }).spec.initContainers, undefined)
   })
 
-  it('change only the labels of a copied pod in legacy', () => {
+  it('change only the labels of a copied pod in profile legacy', () => {
     const copy = applied('legacy', 'copy')
     assert.deepEqual(copy.metadata, { name: 'p', annotations: { c: 'd' } })
     assert.deepEqual(copy.spec, POD.spec)

@@ -35,7 +35,7 @@ const set = defineFlags({
 })
 
 describe('printUsage', () => {
-  it('leaves out omitted flags, sections without flags, and long texts', () => {
+  it('leaves out omitted flags and sections without flags, and prefers brief texts', () => {
     const text = printUsage(set, 0, {
       brief: { all: 'Every one' },
       omit: [...Object.keys(set.groups.generic).filter((name) => name !== 'all'), 'bind-address'],

@@ -177,7 +177,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.equal(peers[1]?.[2], 1)
     })
 
-    it('has no response body for HEAD and 204, and for errors without one', async () => {
+    it('has no response body for HEAD, for 204, and for errors without a body', async () => {
       const { url } = await start((exchange) => {
         if (exchange.path === '/empty') exchange.respond(204, [])
         else exchange.respond(200, [], 'four')
@@ -802,7 +802,7 @@ describe('HTTP upgrades', () => {
     assert.deepEqual(served, ['/', '/first'])
   })
 
-  it('to other protocols are refused', async () => {
+  it('are refused for other protocols', async () => {
     const { url } = await start((exchange) => exchange.respond(200, [], String(exchange.upgradeProtocol)), { upgrades })
     const result = await makeClient().upgrade({ url, headers: { upgrade: 'h2c' } })
     assert.ok(!result.isUpgraded)

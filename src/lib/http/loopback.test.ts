@@ -89,7 +89,7 @@ describe('an HTTP request of the process to itself', () => {
     assert.equal(clock.pending, 0)
   })
 
-  it('with method HEAD gets no body', async () => {
+  it('gets no body with method HEAD', async () => {
     const answer = await ask((exchange) => exchange.respond(200, [], 'body'), { method: 'HEAD' })
     assert.deepEqual([answer.headers['content-length'], await answer.text(9)], ['4', ''])
   })

@@ -203,7 +203,7 @@ describe('parseJson', () => {
     assert.deepEqual(parseJson(text), { metadata: { foo: 1 }, data: { a: '3', b: '2', c: '4' } })
   })
 
-  it('reports a repeated key exactly if there is one, at any depth and among any number', () => {
+  it('reports a repeated key if and only if there is one, at any depth and among any number of keys', () => {
     const key = fc.constantFrom('a', 'b', 'ab', 'ba', '', 'é', '__proto__', 'a"', 'name', 'names')
     const tree = fc.letrec<{ value: string }>((tie) => ({
       value: fc.oneof(

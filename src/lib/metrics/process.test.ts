@@ -75,7 +75,7 @@ describe('process metrics', () => {
     )
   })
 
-  it('of this process have plausible values', () => {
+  it('have plausible values for this process', () => {
     const registry = createRegistry()
     registerProcessMetrics(registry, readProcess(realClock))
     const seen = samples(registry.render())
@@ -112,7 +112,7 @@ describe('event loop metrics', () => {
     assert.equal(resets, 1)
   })
 
-  it('of this process are numbers, also before the first scrape', () => {
+  it('are numbers for this process, even before the first scrape', () => {
     using delay = watchLoopDelay()
     for (const value of [delay.min, delay.max, delay.mean, delay.stddev, delay.percentile(99)]) assert.ok(value >= 0)
     delay.reset()

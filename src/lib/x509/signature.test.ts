@@ -130,13 +130,13 @@ describe('certificate signatures', () => {
     })
   }
 
-  it('of self-signed roots are not verified', () => {
+  it('are not verified for self-signed roots', () => {
     const roots = [resign(root.certificate, MD5)]
     const alice = root.issue({ commonName: 'alice', purpose: 'client' }).certificate
     assert.equal(verifyChain(alice, { ...trust, roots }).length, 2)
   })
 
-  it('with two different algorithm identifiers are rejected', () => {
+  it('are rejected if they have two different algorithm identifiers', () => {
     const [good, md5] = [issue(GOOD[0]!), issue(MD5)]
     const mixed = asn1.sequence(good.signed.body.raw, md5.signed.algorithm.raw, asn1.bitString(good.signed.signature))
     assert.throws(() => parseCertificate(mixed), /inner and outer signature algorithm identifiers don't match/)

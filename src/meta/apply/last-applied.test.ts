@@ -76,7 +76,7 @@ describe('last-applied annotation', () => {
     })
   }
 
-  it('leaves conflicts with fields that it does not contain', () => {
+  it('does not resolve conflicts about fields that it does not contain', () => {
     const result = apply(
       clientSide({ image: 'a', paused: true }, { image: 'a' }),
       widget({ image: 'b', paused: false }),

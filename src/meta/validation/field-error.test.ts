@@ -55,7 +55,7 @@ describe('field error', () => {
   ]
   for (const [error, text] of table) it(`has the text ${text}`, () => assert.equal(fieldErrorText(error), text))
 
-  it('is joined with others, each text once', () => {
+  it('is joined with other errors, each text once', () => {
     assert.equal(aggregateText([]), '')
     assert.equal(aggregateText([fieldPath('a').required(), fieldPath('a').required()]), 'a: Required value')
     assert.equal(

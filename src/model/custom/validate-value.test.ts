@@ -227,7 +227,7 @@ describe('validation of an unchanged custom resource value', () => {
     assert.deepEqual(update({ keyed: [item] }, { keyed: [{ k: 'b', v: 'x' }, item] }), [])
   })
 
-  it('is not skipped in lists without keys, and on create', () => {
+  it('is not skipped in lists without keys, nor on create', () => {
     assert.deepEqual(update({ list: ['long'] }, { list: ['long', 'x'] }), [
       'spec.list[0]: Too long: may not be more than 2 bytes',
     ])

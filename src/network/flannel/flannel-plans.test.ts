@@ -168,7 +168,7 @@ describe('flannel routes to other nodes', () => {
     directRoutes: [],
   }
 
-  it('with VXLAN consist of a route, a neighbour and a forwarding entry', () => {
+  it('consist of a route, a neighbour and a forwarding entry with VXLAN', () => {
     assert.deepEqual(planPaths(around, [{ ...LEASE_B, node: 'a' }, LEASE_B], NOTHING), {
       ip: [
         ['neigh', 'replace', '10.244.2.0', 'lladdr', '02:00:00:00:00:0b', 'dev', 'flannel.1', 'nud', 'permanent'],
@@ -191,7 +191,7 @@ describe('flannel routes to other nodes', () => {
     })
   })
 
-  it('with DirectRouting lead to the node itself within the same subnet', () => {
+  it('lead directly to the node with DirectRouting in the same subnet', () => {
     const direct = { ...around, backend: { ...VXLAN, directRouting: true } }
     const far = { ...LEASE_B, node: 'c', subnet: '10.244.3.0/24', gateway: '10.244.3.0', publicIp: '192.168.9.9' }
     const { ip } = planPaths(direct, [LEASE_B, far], NOTHING)
@@ -209,7 +209,7 @@ describe('flannel routes to other nodes', () => {
     assert.ok(ip.some((words) => words.includes('10.244.3.0/24') && words.includes('onlink')))
   })
 
-  it('with host-gw lead to the nodes, and routes of other programs stay', () => {
+  it('lead to the nodes with host-gw, and keep routes of other programs', () => {
     const plain = { ...around, backend: { type: 'host-gw' as const } }
     const directRoutes = [
       { dst: '10.244.9.0/24', gateway: '192.168.1.9', protocol: '84' },

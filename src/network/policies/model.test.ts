@@ -428,7 +428,7 @@ suite('nftables for pods', () => {
     equal(passes(other.settle(), toUnknown), true)
   })
 
-  test('apply an address to the latest pod that has it, and then to the previous one again', () => {
+  test('assign an address to the latest pod that has it, and back to the previous pod afterwards', () => {
     const open = podAt('one', { ip: '10.0.0.9' })
     const model = modelOf({ namespaces: {}, pods: [open], policies: [] })
     const other = podFacts({ ...podAt('two', { ip: '10.0.0.9' }), metadata: { namespace: 'b', name: 'two' } }, NODE)

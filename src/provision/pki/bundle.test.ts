@@ -140,7 +140,7 @@ services: {kubelet: {generate_serving_certificate: true}}
     assert.throws(() => completeBundle(cluster, made.bundle, tooLate), { code: 'expired', message: /rotate-ca/ })
   })
 
-  it('are the given ones for an external etcd', () => {
+  it('include the given certificates for an external etcd', () => {
     const pem = '-----BEGIN CERTIFICATE-----\n      xxxx\n      -----END CERTIFICATE-----'
     const external = readClusterFile(`nodes: [{address: 10.0.0.1, user: root, role: [controlplane]}]
 services:

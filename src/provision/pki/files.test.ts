@@ -106,7 +106,7 @@ it("the operator's kubeconfig contains its certificates inline", () => {
 })
 
 describe('certificates from an external CA', () => {
-  it('get a signing request each, and a key that stays the same', () => {
+  it('each have a signing request, and a key that later runs keep', () => {
     const made = makeRequests(cluster, new Map())
     const request = parseRequest(made.get('kube-apiserver-csr.pem') ?? '')
     verifyRequest(request)
@@ -129,7 +129,7 @@ describe('certificates from an external CA', () => {
     assert.deepEqual(completeBundle(cluster, read.bundle, tools).changes, [])
   })
 
-  it('are issued by us if the key of the CA is present', () => {
+  it('are issued by hyperkube if the key of the CA is present', () => {
     const few = new Map([...folder].filter(([name]) => /^kube-(ca|apiserver-requestheader-ca)/.test(name)))
     const { bundle: begun, faults } = readCustomBundle(cluster, few)
     assert.deepEqual(faults, [])

@@ -37,13 +37,13 @@ function trusts(one: Bundle, other: Bundle): boolean {
 }
 
 describe('stages of a certificate change', () => {
-  it('are one if the CAs stay the same', () => {
+  it('consist of a single stage if the CAs stay the same', () => {
     const stages = certificateStages(cluster, current, { service: 'kubelet' }, tools)
     assert.equal(stages.length, 1)
     assert.ok(trusts(bundle, stages[0]?.certificatesBundle ?? {}))
   })
 
-  it('with new CAs keep trust between all machines at every moment', () => {
+  it('keep trust between all machines at every moment if the CAs change', () => {
     const stages = certificateStages(cluster, current, { authorities: true }, tools).map(
       (each) => each.certificatesBundle,
     )

@@ -51,7 +51,7 @@ describe('nftables updates of kube-proxy', () => {
     assert.equal(ledger.cleaning(1000)?.text, 'delete chain ip t x\n')
   })
 
-  it('keep a map element of the first of two Services, and then of the next', () => {
+  it('give a map element to the first of two Services, and to the next one afterwards', () => {
     const ledger = new Ledger(SETTINGS)
     ledger.set('a', rendering(['m 1 : goto a', 's 1']))
     ledger.set('b', rendering(['m 1 : goto b', 's 1']))

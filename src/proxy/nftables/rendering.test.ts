@@ -49,7 +49,7 @@ function chainsOf({ chains }: Rendering): Record<string, string[]> {
 }
 
 describe('nftables rules of a Service', () => {
-  it('share a chain if it has only a cluster IP, and its endpoints are map elements', () => {
+  it('use a shared chain with endpoints as map elements if the Service has only a cluster IP', () => {
     const { elements, chains, shared } = render({}, at('10.1.0.1', true), at('10.1.0.2'))
     assert.deepEqual(elements, [
       'hairpin-connections 10.1.0.1 . 10.1.0.1 . tcp . 8080',

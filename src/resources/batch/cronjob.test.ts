@@ -97,7 +97,7 @@ test('a CronJob rejects invalid specs', async () => {
   }
 })
 
-test('a CronJob keeps a time zone in the schedule of the old object, but not beside timeZone', async () => {
+test('a CronJob keeps a time zone in the schedule if the old object has it, unless timeZone is set', async () => {
   const old = changed(body, 'spec.schedule', 'TZ=UTC 0 0 * * *')
   const { errors, warnings } = await update(changed(old, 'spec.suspend', true), old)
   assert.deepEqual(errors, [])

@@ -98,7 +98,7 @@ test('a CertificateSigningRequest ignores changes of spec and status without a s
   assert.deepEqual([object.spec.usages, object.status], [['client auth'], {}])
 })
 
-test('a CertificateSigningRequest takes only conditions from updates of the approval subresource', async () => {
+test('a CertificateSigningRequest accepts only conditions in updates of the approval subresource', async () => {
   const next = { ...body, status: { conditions: [{ type: 'Approved', status: 'True' }], certificate } }
   const { object, errors } = await update(next, body, 'approval')
   assert.deepEqual(errors, [])
@@ -123,7 +123,7 @@ test('a CertificateSigningRequest has only one of Approved and Denied, with stat
   ])
 })
 
-test('a CertificateSigningRequest takes its certificate once, and no decision, from updates of the status subresource', async () => {
+test('a CertificateSigningRequest accepts a certificate once, and no decision, in updates of the status subresource', async () => {
   const approved = { ...body, status: { conditions: [condition('Approved')] } }
   const issued = changed(approved, 'status.certificate', certificate)
   assert.deepEqual((await update(issued, approved, 'status')).errors, [])

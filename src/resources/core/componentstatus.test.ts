@@ -63,7 +63,7 @@ describe('ComponentStatus', () => {
     assert.deepEqual([status.kind, status.metadata.name, probed], ['ComponentStatus', 'etcd-0', ['etcd-0']])
   })
 
-  it('is selected by name, and by labels, of which it has none', async () => {
+  it('can be selected by name, and only by label selectors that match no labels', async () => {
     const names = async (query: string): Promise<unknown[]> =>
       (JSON.parse(await ask('list', '', query)) as { items: ComponentStatus[] }).items.map(
         ({ metadata }) => metadata.name,

@@ -114,7 +114,7 @@ describe('KubeSchedulerConfiguration', () => {
     })
   }
 
-  it('with an invalid scoring strategy fails when the plugin is created', () => {
+  it('fails at the creation of the plugin if a scoring strategy is invalid', () => {
     const errors = (args: string): string => {
       const config = load(`profiles: [{pluginConfig: [{name: NodeResourcesFit, args: ${args}}]}]`)
       assert.deepEqual(configurationErrors(config, isEnabled), [])

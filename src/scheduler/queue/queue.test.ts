@@ -186,7 +186,7 @@ describe('SchedulingQueue', () => {
     assert.deepEqual(queue.sizes, { active: 0, backoff: 0, unschedulable: 0, gated: 1 })
   })
 
-  it('calls the hints of earlier rejecting plugins for a gated pod', async () => {
+  it('calls the queueing hints of the plugins that rejected a gated pod earlier', async () => {
     queue.add(podOf('a'))
     const popped = pop()
     gated.add('a')

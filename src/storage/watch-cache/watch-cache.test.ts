@@ -81,7 +81,7 @@ describe('watch cache', () => {
     assert.equal(resumed.seen.length, 2)
   })
 
-  it('parks a slow reader by position and delivers the rest later', async (t) => {
+  it('remembers the position of a slow reader and delivers the rest later', async (t) => {
     const world = await createWorld(t)
     const slow = record(world.pods, everything, world.cache.revision, 2)
     for (let n = 0; n < 5; n++) await world.put('a/x', `red:${n}`)

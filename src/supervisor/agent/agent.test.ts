@@ -125,7 +125,7 @@ describe('Agent', () => {
       assert.deepEqual(server.requests, ['0 connect', '0 plan', '35 connect', '35 plan'])
     }))
 
-  it('retries after two seconds without a plan, and after ten seconds after an error', () =>
+  it('retries two seconds after an answer without a plan, and ten seconds after an error', () =>
     withAgent({ before: (server) => (server.answer = { kind: 'not-ready' }) }, async ({ clock, server, names }) => {
       await clock.advance(5000)
       assert.deepEqual(server.times('plan'), [0, 2, 4])

@@ -88,7 +88,7 @@ describe('API groups with aggregation', () => {
     await eventually(ofAgg, (left) => left.length === 1)
   })
 
-  it('of this server leave the list with their APIService, but stay served', async () => {
+  it('of this server disappear from the list with their APIService, but are still served', async () => {
     await front.must('PATCH', `${API_SERVICES}/v1.batch`, { spec: { groupPriorityMinimum: 5 } })
     assert.deepEqual(names((await front.must('GET', '/apis')).groups).at(-1), 'batch')
     const { metadata } = await front.must('GET', `${API_SERVICES}/v1.batch`)

@@ -320,7 +320,7 @@ describe('client certificate of the front proxy', () => {
     assert.equal(CA_BUNDLE, Buffer.from(authority.certificatePem).toString('base64'))
   })
 
-  it('of a proxy in front of kube-apiserver is trusted too, and its UID header only with a feature gate', async () => {
+  it('authenticates a proxy in front of kube-apiserver too, whose UID header needs a feature gate', async () => {
     const shown = frontProxy.issue({ commonName: 'front-proxy-client', purpose: 'client' })
     const who = async (plane: FrontPlane): Promise<Json> => {
       const tls = { ca: plane.plane.ca, certificate: shown.certificatePem, key: shown.keyPem }

@@ -81,7 +81,7 @@ describe('controllers in a manager', () => {
     assert.ok(seen.length > 0 && seen.every((what) => what.startsWith('busy')))
   })
 
-  it('have a request rate that is multiplied by their pace', async () => {
+  it('have a higher client rate limit if they declare a pace', async () => {
     const done: string[] = []
     const asking = (name: string, more: Partial<Controller>): Controller => ({
       ...looking(name, more, []),

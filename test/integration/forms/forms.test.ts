@@ -204,7 +204,7 @@ describe('all verbs and media types of every kind have the same content as in JS
     })
   }
 
-  it('and every served kind has a case', async () => {
+  it('have a case for every served kind', async () => {
     const known = new Set(everyCase.map(({ kind }) => `${apiVersionOf(kind)} ${kind.plural}`))
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
     const lists = await Promise.all(['/api', '/apis'].map((path) => wire.request('GET', path, { headers: { accept } })))

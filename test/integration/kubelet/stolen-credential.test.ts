@@ -63,7 +63,7 @@ describe('stolen credential of a node', () => {
     assert.equal((await asThief('POST', `${core}/serviceaccounts/account-n1/token`, token)).status, 201)
   })
 
-  it('does not allow to read objects of another node, nor to list objects', async () => {
+  it('does not allow reading objects of another node, nor listing objects', async () => {
     for (const path of [
       `${core}/secrets/secret-n2`,
       `${core}/secrets/of-nobody`,
@@ -78,7 +78,7 @@ describe('stolen credential of a node', () => {
       assert.equal((await asThief('GET', path)).status, path.endsWith('/x') ? 404 : 403, path)
   })
 
-  it('does not allow to write objects of another node', async () => {
+  it('does not allow writing objects of another node', async () => {
     const pod = await wire.must('GET', `${core}/pods/pod-n2`)
     const bound = { kind: 'Pod', apiVersion: 'v1', name: 'pod-n2', uid: pod.metadata.uid }
     const asks: readonly [string, string, unknown][] = [

@@ -24,7 +24,7 @@ describe('nft', { skip: missing ?? false }, () => {
     )
   })
 
-  test('lists no missing table, and deleting one is no error', async () => {
+  test('lists no missing table, and deletes a missing table without an error', async () => {
     await using namespace = await createNamespace('nft')
     await applyNft('add table ip own\nadd table ip other\n', namespace)
     assert.equal(await listNftTable('ip', 'none', namespace), undefined)
@@ -49,7 +49,7 @@ describe('nft', { skip: missing ?? false }, () => {
     assert.match((await listNft(['list set ip6 own some'], namespace)) ?? '', /fd00::1/)
   })
 
-  test('is missing on a machine with an installation hint', async () => {
+  test('fails with an installation hint if it is not installed', async () => {
     const failed = applyNft('', { program: '/nowhere/nft' })
     await assert.rejects(failed, (error) => error instanceof NftError && error.code === 'missing')
   })

@@ -131,7 +131,7 @@ describe('kubectl table columns', () => {
     })
   }
 
-  it('of every listable kind are in this table', async () => {
+  it('are in this table for every listable kind', async () => {
     const all = await places()
     const listed = [...all.keys()].filter(
       (kind) =>
@@ -187,7 +187,7 @@ describe('supported field selectors', () => {
     })
   }
 
-  it('of all other kinds are name and namespace', async () => {
+  it('are name and namespace for all other kinds', async () => {
     for (const kind of Object.keys(COLUMNS)) {
       if (kind in FIELDS || kind === 'v1/componentstatuses') continue
       assert.equal((await select(kind, 'metadata.name')).status, 200, kind)

@@ -70,7 +70,7 @@ describe('client certificates over TLS', ofOurs, () => {
     })
   }
 
-  it('signed with MD5 or SHA-1 are refused', async () => {
+  it('are refused if they are signed with MD5 or SHA-1', async () => {
     const key = await generateKey('rsa-2048')
     const rsa = wire.clients.issue({ commonName: 'rsa', purpose: 'authority', key })
     const middle = loadAuthority(

@@ -62,7 +62,7 @@ describe('deletion of an object', () => {
     })
   })
 
-  it('of a collection checks its selector before it sends warnings', async () => {
+  it('checks the selector of a collection before it sends warnings', async () => {
     const jobs = `/apis/batch/v1/namespaces/${ns}/jobs`
     const got = await remove(`${jobs}?fieldSelector=spec.none%3Dx`)
     assert.deepEqual([got.status, got.all('warning')], [400, []])
@@ -175,7 +175,7 @@ describe('deletion of an object', () => {
     await remove(`${pods}/hurry`, { gracePeriodSeconds: 0 })
   })
 
-  it('of a Service deletes its Endpoints', async () => {
+  it('deletes the Endpoints of a Service', async () => {
     const core = `/api/v1/namespaces/${ns}`
     await wire.must('POST', `${core}/services`, { metadata: { name: 'svc' }, spec: { ports: [{ port: 80 }] } })
     await wire.must('POST', `${core}/endpoints`, { metadata: { name: 'svc' } })
@@ -227,7 +227,7 @@ describe('deletion of collections and namespaces', () => {
     })
   })
 
-  it('removes a selection, and its response contains the objects', async () => {
+  it('removes the selected objects, and returns them', async () => {
     for (const name of ['m1', 'm2', 'm3']) await make(name, { labels: { l: name === 'm3' ? 'keep' : 'drop' } })
     const gone = (await remove(`${maps}?labelSelector=l%3Ddrop`)).json()
     assert.equal(gone.kind, 'ConfigMapList')

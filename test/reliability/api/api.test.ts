@@ -31,7 +31,7 @@ describe('API server under random load', { concurrency: 1 }, () => {
     }
   })
 
-  it('keeps invariants of controllers while their manager is killed, and they finish', options, async () => {
+  it('keeps the invariants of controllers while their manager is killed, and all work finishes', options, async () => {
     const violations = await runManagers({ rounds: 2, seed: 1, progress: () => undefined })
     assert.deepEqual(violations, [], 'again: node test/reliability/main.ts managers --rounds 2 --seed 1')
   })

@@ -213,7 +213,7 @@ function fill(
 }
 
 describe('PersistentVolume binder', () => {
-  it('never binds a volume or claim twice, and comes to an end', async () => {
+  it('never binds a volume or claim twice, and finally stops writing', async () => {
     const steps = fc.array(step, { maxLength: 40 })
     await fc.assert(
       fc.asyncProperty(claims, volumes, steps, async (wanted, there, happening) => {

@@ -21,7 +21,7 @@ describe('PersistentVolumeClaim', () => {
     assert.deepEqual([errors, object.status, object.spec.volumeMode], [[], { phase: 'Pending' }, 'Filesystem'])
   })
 
-  it('gets both data source fields from one, or loses an unsupported one', () => {
+  it('gets both data source fields if one is set, and loses an unsupported data source', () => {
     const snapshot = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 's' }
     assert.deepEqual(trial.create(claim({ dataSource: snapshot })).object.spec.dataSourceRef, snapshot)
     const other = { apiGroup: 'x.io', kind: 'K', name: 'n' }

@@ -227,7 +227,7 @@ describe('allocation of addresses and ports for Services', () => {
     assert.deepEqual(planIps({ ...spec }, { ...spec }), { indexes: [], released: [] })
   })
 
-  it('assigns nothing on a dry run, and shows placeholder values that cannot occur', async () => {
+  it('assigns nothing on a dry run, and returns placeholder values that no Service can have', async () => {
     const world = createWorld()
     const { spec } = await world.write({ type: 'NodePort', ports }, undefined, { dryRun: true })
     assert.deepEqual([spec.clusterIP, spec.ports?.[0]?.nodePort], ['10.0.0.0', 32769])

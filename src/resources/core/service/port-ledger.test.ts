@@ -163,7 +163,7 @@ describe('stored bitmap of allocated node ports', () => {
     assert.deepEqual(await all(narrow), [32_000])
   })
 
-  it('is planned again if its rebuild conflicts', async () => {
+  it('is rebuilt again after a conflict', async () => {
     const { open } = createWorld()
     const [a, b] = [open(), open()]
     await begin(a)
