@@ -18,15 +18,15 @@ describe('DefaultTolerationSeconds', () => {
     tolerationSeconds,
   })
   const table: readonly [what: string, tolerations: object[] | undefined, expected: object[]][] = [
-    ['without any', undefined, [added('not-ready'), added('unreachable')]],
-    ['with both', [{ operator: 'Exists' }], [{ operator: 'Exists' }]],
+    ['without tolerations', undefined, [added('not-ready'), added('unreachable')]],
+    ['with both tolerations', [{ operator: 'Exists' }], [{ operator: 'Exists' }]],
     [
-      'with one of them',
+      'with one of both tolerations',
       [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }],
       [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }, added('unreachable')],
     ],
     [
-      'with another effect',
+      'with a toleration of another effect',
       [{ operator: 'Exists', effect: 'NoSchedule' }],
       [{ operator: 'Exists', effect: 'NoSchedule' }, added('not-ready'), added('unreachable')],
     ],

@@ -52,7 +52,7 @@ describe('PodNodeSelector', () => {
   const refused: readonly (readonly [what: string, given: Case, code: number, message: string])[] = [
     ['a conflicting value', { own: { env: 'prod' }, annotation: 'env=dev' }, 403, `pods "p" is ${conflict}`],
     [
-      'a conflict and no name yet',
+      'a conflicting value and a generated name',
       { own: { env: 'prod' }, annotation: 'env=dev', generateName: 'g-' },
       403,
       `pods is ${conflict}`,

@@ -95,7 +95,7 @@ describe('presence of a field in a schema', () => {
     [gvk('', 'Status'), 'metadata', { pointer: false, omitEmpty: false }],
   ]
   for (const [kind, path, expected] of cases) {
-    it(`has Go's rules for pointers and omitempty of ${kind.kind} ${path}`, () => {
+    it(`follows Go's rules for pointers and omitempty in ${kind.kind} ${path}`, () => {
       const field = at(schemaFor(kind)!, path)
       for (const [name, value] of Object.entries(expected)) assert.equal(field[name as keyof FieldSchema], value, name)
     })

@@ -141,13 +141,17 @@ describe('image archives', () => {
     ['another format', Buffer.alloc(2048, 'no'), /no tar archive, or it is broken/],
     ['a tar archive without images', tarArchive([file('readme', Buffer.from('hi'))]), /manifest\.json is missing/],
     ['truncated', tarArchive(DOCKER).subarray(0, 2000), /cut short/],
-    ['with truncated compression', gzipSync(tarArchive(DOCKER)).subarray(0, 200), /unexpected end of file/],
+    ['an archive with truncated compression', gzipSync(tarArchive(DOCKER)).subarray(0, 200), /unexpected end of file/],
     [
-      'with a missing layer',
+      'an archive with a missing layer',
       tarArchive(DOCKER.slice(2)),
       /aaa\/layer\.tar of docker\.io\/library\/busybox:1 is missing/,
     ],
-    ['with a wrong layer', tarArchive(changed('aaa/layer.tar', Buffer.alloc(512))), /does not match its configuration/],
+    [
+      'an archive with a wrong layer',
+      tarArchive(changed('aaa/layer.tar', Buffer.alloc(512))),
+      /does not match its configuration/,
+    ],
     [
       'for another platform',
       tarArchive(changed('c.json', configOf('arm64'))),
@@ -155,12 +159,12 @@ describe('image archives', () => {
     ],
     ['an OCI layout for another platform', tarArchive(layout(NAMED, 'arm64')), /has no image for linux\/amd64/],
     [
-      'with an invalid manifest',
+      'an archive with an invalid manifest',
       tarArchive(changed('manifest.json', Buffer.from('[{'))),
       /manifest\.json is not valid JSON/,
     ],
     [
-      'with a wrong blob',
+      'an archive with a wrong blob',
       tarArchive(layout(NAMED).map((one) => (one.name.startsWith('blobs') ? file(one.name, Buffer.from('x')) : one))),
       /the content of blobs\/sha256\/[0-9a-f]+ has another digest/,
     ],

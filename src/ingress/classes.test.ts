@@ -18,13 +18,13 @@ const ingress = (ingressClassName?: string, annotation?: string): Ingress =>
   }) as unknown as Ingress
 
 for (const [what, object, takesUnclassed, ours] of [
-  ['it has our class', ingress('nginx'), false, true],
-  ['it has a foreign class', ingress('other'), true, false],
+  ['it has the class of the controller', ingress('nginx'), false, true],
+  ['it has the class of another controller', ingress('other'), true, false],
   ['its class does not exist', ingress('none'), true, false],
-  ['it has no class, and we serve those', ingress(), true, true],
-  ['it has no class, and we do not serve those', ingress(), false, false],
-  ['it has our annotation, with any class', ingress('other', 'nginx'), false, true],
-  ['it has a foreign annotation', ingress('nginx', 'traefik'), true, false],
+  ['it has no class, and the controller serves those', ingress(), true, true],
+  ['it has no class, and the controller does not serve those', ingress(), false, false],
+  ['it has the annotation of the controller, with any class', ingress('other', 'nginx'), false, true],
+  ['it has the annotation of another controller', ingress('nginx', 'traefik'), true, false],
 ] as const)
   test(`the controller ${ours ? 'handles' : 'ignores'} an Ingress: ${what}`, () =>
     assert.equal(isOurs(object, classOf, { ...RULE, takesUnclassed }), ours))

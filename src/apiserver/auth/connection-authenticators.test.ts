@@ -137,7 +137,7 @@ describe('authentication by client certificate', () => {
     ['not yet valid', () => [issue(clients, { fromMs: clock0.now() + 1000 }).certificate], /not valid before/],
   ]
   for (const [what, chain, expected] of table) {
-    it(`yields the user or error ${String(expected)} for a certificate that is ${what}`, () => {
+    it(`yields ${String(expected)} for a client certificate that is ${what}`, () => {
       if (expected instanceof RegExp) assert.throws(() => ask(chain()), expected)
       else assert.equal(ask(chain()), expected)
     })

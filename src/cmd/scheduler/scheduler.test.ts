@@ -53,7 +53,7 @@ describe('flags of kube-scheduler', () => {
     assert.match(output, /--feature-gates=WorkloadAwarePreemption=true has no effect: victims are selected by pod/)
   })
 
-  it('have tables that list each feature gate once, by whether the scheduler reads it', () => {
+  it('list each feature gate in one table: read by the scheduler, or without effect', () => {
     const rooms = ['scheduler', 'apiserver/diagnostics'].map((room) => join(import.meta.dirname, '../..', room))
     const files = rooms.flatMap((room) => globSync(join(room, '**/*.ts'))).filter((name) => !name.endsWith('.test.ts'))
     const text = files.map((name) => readFileSync(name, 'utf8')).join('\n')

@@ -85,7 +85,7 @@ describe('AuthorizationConfiguration file', () => {
       `${one}.type: Unsupported value: "Foo": supported values: "ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"`,
     ],
     [
-      'ABAC, which is not supported',
+      'type ABAC, which is not supported',
       source({ type: 'ABAC', name: 'a' }),
       `${one}.type: Invalid value: "ABAC": is not supported by this server: use RBAC`,
     ],
@@ -100,7 +100,7 @@ describe('AuthorizationConfiguration file', () => {
       `[${one}.name: Required value, ${one}.webhook: Invalid value: "non-null": may only be specified when type=Webhook]`,
     ],
     [
-      'a Webhook type without its settings',
+      'type Webhook without its settings',
       source({ type: 'Webhook', name: 'w' }),
       `${one}.webhook: Required value: required when type=Webhook`,
     ],

@@ -46,7 +46,7 @@ describe('EncryptionConfiguration file', () => {
   const first = 'resources[0].providers[0]'
   const refusals: [what: string, source: string, message: string | RegExp][] = [
     [
-      'an empty file',
+      'no content',
       '',
       'error while parsing file: error while loading file: encryption provider configuration file "f" is empty',
     ],

@@ -80,7 +80,7 @@ describe('request filter of kubectl proxy', () => {
     ['a fragment', '/api/v1/secrets#a'],
     ['an encoded line break', '/api/v1/secrets%0a'],
     ['dots above the root', '/%2e%2e/api/v1/secrets'],
-    ['nine encodings', `/api/v1/%${'25'.repeat(9)}73ecrets`],
+    ['letters encoded nine times', `/api/v1/%${'25'.repeat(9)}73ecrets`],
   ]
   for (const [name, path] of disguises) {
     it(`rejects a path of --reject-paths written with ${name}`, () => assert.ok(!passes(path, secrets)))

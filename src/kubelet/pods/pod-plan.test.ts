@@ -379,5 +379,6 @@ const CASES: readonly Case[] = [
 ]
 
 describe('planPod()', () => {
-  for (const each of CASES) it(`${each.name} (${each.stage})`, () => assert.deepEqual(linesOf(each), each.expected))
+  for (const each of CASES)
+    it(`${each.name}, in stage ${each.stage}`, () => assert.deepEqual(linesOf(each), each.expected))
 })

@@ -83,7 +83,7 @@ describe('tar reader', () => {
     'Infinity',
     '9'.repeat(30),
   ])
-    it(`rejects a pax header with the size ${JSON.stringify(size)}`, async () => {
+    it(`rejects a pax header with the size "${size}"`, async () => {
       const whole = Buffer.concat([
         paxHeader(record('size', size)),
         tarHeader({ name: 'a', mode: 0o644 }, 5),

@@ -90,7 +90,7 @@ describe('PEM blocks', () => {
     ['without a label', '-----BEGIN -----\n-----END -----'],
     ['with an unfinished label', '-----BEGIN A'],
     ['that is not base64', '-----BEGIN A-----\nAA$A\n-----END A-----'],
-    ['with half a character', '-----BEGIN A-----\nAAA\n-----END A-----'],
+    ['with an incomplete base64 character', '-----BEGIN A-----\nAAA\n-----END A-----'],
   ]
   for (const [what, text] of refused)
     it(`are rejected: a block ${what}`, () => assert.throws(() => parsePem(text), X509Error))

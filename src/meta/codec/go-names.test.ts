@@ -16,7 +16,7 @@ describe('Go names of fields and types', () => {
     ['$ref', 'Ref'],
     ['x-kubernetes-map-type', 'XKubernetesMapType'],
   ] as const) {
-    it(`are ${expected} for the field ${name}`, () => assert.equal(goFieldName(name), expected))
+    it(`contain ${expected} for the field ${name}`, () => assert.equal(goFieldName(name), expected))
   }
 
   it('are printed without their package', () => {

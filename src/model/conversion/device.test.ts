@@ -44,7 +44,7 @@ describe('devices in resource.k8s.io/v1beta1', () => {
   })
 
   for (const kind of kinds) {
-    it(`in ${kind} round-trip from v1beta1 to v1 and back`, () => {
+    it(`round-trip in ${kind} from v1beta1 to v1 and back`, () => {
       const [spoke, hub] = [
         { group, version: 'v1beta1', kind },
         { group, version: 'v1', kind },
@@ -57,7 +57,7 @@ describe('devices in resource.k8s.io/v1beta1', () => {
       fc.assert(property, { numRuns: 60 })
     })
 
-    it(`in ${kind} round-trip from v1 to v1beta1 and back`, () => {
+    it(`round-trip in ${kind} from v1 to v1beta1 and back`, () => {
       const [spoke, hub] = [
         { group, version: 'v1beta1', kind },
         { group, version: 'v1', kind },

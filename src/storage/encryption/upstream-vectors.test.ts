@@ -66,7 +66,7 @@ describe('encryption at rest in upstream formats', () => {
     })
 
     if (ours === undefined) continue
-    it(`encrypts values with ${what} that upstream decrypts`, async (t) => {
+    it(`encrypts values that upstream decrypts with ${what}`, async (t) => {
       const atRest = await open(t)
       const sealed = atRest.resting({ group: '', resource }).seal(KEY, Buffer.from('written by hyperkube'))
       assert.equal(sealed.toString('hex'), ours)

@@ -305,8 +305,7 @@ describe('watch check of a store', () => {
     ['events of writes that never happened', story().watch(1, [4, ...whole, gone(B3, 4)]), 'linearizable'],
   ]
   for (const [name, history, rule] of wrong) {
-    it(`detects a violation of the rule ${name}`, () =>
-      assert.ok(history.rules().includes(rule), history.rules().join(', ')))
+    it(`detects a violation: ${name}`, () => assert.ok(history.rules().includes(rule), history.rules().join(', ')))
   }
 
   it('detects a violation of the rule atomic', () => {

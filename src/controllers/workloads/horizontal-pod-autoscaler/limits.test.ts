@@ -225,7 +225,7 @@ describe('HPA limits with spec.behavior', () => {
     ],
   ]
   for (const [sentence, request, history, outcome] of cases) {
-    it(`${sentence}: ${outcome}`, () =>
+    it(`${sentence}, with the outcome ${outcome}`, () =>
       assert.equal(summary(decide({ ...EMPTY, ...history }, requestOf(request))), outcome))
   }
 

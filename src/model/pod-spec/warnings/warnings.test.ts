@@ -93,7 +93,7 @@ const cases: readonly [title: string, spec: Partial<PodSpec>, texts: readonly st
     ],
   ],
   [
-    'warn about an environment variable that a later one of its name hides without using it',
+    'warn about an environment variable that a later variable of the same name hides',
     {
       containers: [
         web({

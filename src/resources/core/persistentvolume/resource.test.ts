@@ -82,7 +82,7 @@ describe('PersistentVolume', () => {
       ['spec.nodeAffinity.required: Required value: must specify required node constraints'],
     ],
     [
-      'a class of attributes without a driver',
+      'a VolumeAttributesClass without a driver',
       { nfs, volumeAttributesClassName: '' },
       [
         'spec.volumeAttributesClassName: Required value: an empty string is disallowed',
