@@ -231,7 +231,7 @@ describe('unusual requests for a custom resource', () => {
     assert.deepEqual([status, body.kind], [200, 'Sub'])
   })
 
-  it('keep the UID if a patch of the status contains another', async () => {
+  it('keep the UID if a patch of the status contains another UID', async () => {
     const { body: stored } = await answerOf('GET', one)
     const { status, body } = await answerOf('PATCH', `${one}/status`, { metadata: { uid: 'other' } }, MERGE)
     assert.deepEqual([status, body.metadata.uid], [200, stored.metadata.uid])

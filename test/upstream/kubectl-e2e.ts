@@ -1,8 +1,8 @@
 /**
  * Runs upstream's e2e tests of kubectl ([sig-cli], including conformance tests) with our kubectl as `--kubectl-path`:
- * `node test/upstream/kubectl-e2e.ts [--focus REGEXP] [--skip REGEXP] [--procs N] [--kubectl FILE]`. As root, against
- * `hyperkube up` with containers. `--kubectl` tests another one, such as upstream's. Exits with 1 if a test fails;
- * leaves nothing on the machine.
+ * `node test/upstream/kubectl-e2e.ts [--focus REGEXP] [--skip REGEXP] [--procs N] [--kubectl FILE]`. Runs as root
+ * against `hyperkube up` with containers. `--kubectl` tests another one, such as upstream's. Exits with 1 if a test
+ * fails; leaves nothing on the machine.
  */
 import { symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'

@@ -1,7 +1,7 @@
 /**
  * Starts a cluster of several nodes on one machine. `hyperkube up` and each further node run in a network namespace.
- * This machine is an outside host, and another namespace is a neighbour on the node network. As root. Leaves nothing,
- * also after a signal.
+ * This machine is an outside host, and another namespace is a neighbour on the node network. Needs root. Leaves nothing
+ * on the machine, even after a signal.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,7 +1,7 @@
 /**
  * Runs upstream's e2e tests of NetworkPolicy ([Feature:NetworkPolicy], no conformance tests): `node
- * test/upstream/network-policies.ts`. As root, against `hyperkube up` with containers. `--focus REGEXP` selects tests.
- * SCTP tests are skipped if the kernel lacks SCTP. Exits with 1 if a test fails; leaves nothing on the machine.
+ * test/upstream/network-policies.ts`. Runs as root against `hyperkube up` with containers. `--focus REGEXP` selects
+ * tests. SCTP tests are skipped if the kernel lacks SCTP. Exits with 1 if a test fails; leaves nothing on the machine.
  */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

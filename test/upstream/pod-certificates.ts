@@ -1,6 +1,6 @@
 /**
  * Runs upstream's e2e tests of `podCertificate` projections, with upstream's signer: `node
- * test/upstream/pod-certificates.ts`. As root, against `hyperkube up` with containers and the required gates. Exits
+ * test/upstream/pod-certificates.ts`. Runs as root against `hyperkube up` with containers and the required gates. Exits
  * with 1 if a test fails; leaves nothing on the machine.
  */
 import { endWithSuite } from '../conformance/suite.ts'

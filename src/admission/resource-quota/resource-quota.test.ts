@@ -254,25 +254,55 @@ describe('ResourceQuota for pods', () => {
     scopeSelector: { matchExpressions: [{ scopeName: 'PriorityClass', operator, values }] },
   })
   const scopes: readonly [what: string, spec: object, object: object, counts: boolean][] = [
-    ['Terminating', { scopes: ['Terminating'] }, pod({}, { activeDeadlineSeconds: 0 }), true],
-    ['Terminating', { scopes: ['Terminating'] }, pod(), false],
-    ['NotTerminating', { scopes: ['NotTerminating'] }, pod(), true],
-    ['BestEffort', { scopes: ['BestEffort'] }, pod(), true],
-    ['BestEffort', { scopes: ['BestEffort'] }, pod(cpu), false],
-    ['NotBestEffort', { scopes: ['NotBestEffort'] }, pod(cpu), true],
-    ['two scopes', { scopes: ['NotBestEffort', 'Terminating'] }, pod(cpu), false],
-    ['PriorityClass', { scopes: ['PriorityClass'] }, pod(), false],
-    ['PriorityClass', { scopes: ['PriorityClass'] }, pod({}, { priorityClassName: 'a' }), true],
-    ['priority classes in a list', selector('In', ['a', 'b']), pod({}, { priorityClassName: 'a' }), true],
-    ['priority classes in a list', selector('In', ['b']), pod({}, { priorityClassName: 'a' }), false],
-    ['priority classes not in a list', selector('NotIn', ['b']), pod(), true],
-    ['pods without a priority class', selector('DoesNotExist'), pod(), true],
-    ['CrossNamespacePodAffinity', { scopes: ['CrossNamespacePodAffinity'] }, pod({}, { affinity }), true],
-    ['CrossNamespacePodAffinity', { scopes: ['CrossNamespacePodAffinity'] }, pod(), false],
-    ['an unknown scope', { scopes: ['Other'] }, pod(), false],
+    [
+      'a pod with a deadline in a quota for Terminating',
+      { scopes: ['Terminating'] },
+      pod({}, { activeDeadlineSeconds: 0 }),
+      true,
+    ],
+    ['a pod without a deadline in a quota for Terminating', { scopes: ['Terminating'] }, pod(), false],
+    ['a pod without a deadline in a quota for NotTerminating', { scopes: ['NotTerminating'] }, pod(), true],
+    ['a pod without requests in a quota for BestEffort', { scopes: ['BestEffort'] }, pod(), true],
+    ['a pod with requests in a quota for BestEffort', { scopes: ['BestEffort'] }, pod(cpu), false],
+    ['a pod with requests in a quota for NotBestEffort', { scopes: ['NotBestEffort'] }, pod(cpu), true],
+    ['a pod that matches one of two scopes', { scopes: ['NotBestEffort', 'Terminating'] }, pod(cpu), false],
+    ['a pod without a priority class in a quota for PriorityClass', { scopes: ['PriorityClass'] }, pod(), false],
+    [
+      'a pod with a priority class in a quota for PriorityClass',
+      { scopes: ['PriorityClass'] },
+      pod({}, { priorityClassName: 'a' }),
+      true,
+    ],
+    [
+      'a pod whose priority class is in the list of the quota',
+      selector('In', ['a', 'b']),
+      pod({}, { priorityClassName: 'a' }),
+      true,
+    ],
+    [
+      'a pod whose priority class is not in the list of the quota',
+      selector('In', ['b']),
+      pod({}, { priorityClassName: 'a' }),
+      false,
+    ],
+    ['a pod in a quota for priority classes outside of a list', selector('NotIn', ['b']), pod(), true],
+    ['a pod in a quota for pods without a priority class', selector('DoesNotExist'), pod(), true],
+    [
+      'a pod with affinity to other namespaces in a quota for CrossNamespacePodAffinity',
+      { scopes: ['CrossNamespacePodAffinity'] },
+      pod({}, { affinity }),
+      true,
+    ],
+    [
+      'a pod without affinity in a quota for CrossNamespacePodAffinity',
+      { scopes: ['CrossNamespacePodAffinity'] },
+      pod(),
+      false,
+    ],
+    ['a pod in a quota for an unknown scope', { scopes: ['Other'] }, pod(), false],
   ]
   for (const [what, spec, object, counts] of scopes) {
-    it(`${counts ? 'counts' : 'does not count'} the pod ${JSON.stringify(object).slice(30, 90)} in a quota for ${what}`, async () => {
+    it(`${counts ? 'counts' : 'does not count'} ${what}`, async () => {
       const on = stage([quota({ pods: '5' }, {}, spec)])
       assert.equal(await admit(on, { resource: 'pods', object }), undefined)
       assert.equal(used(on)?.['pods'], counts ? '1' : '0')

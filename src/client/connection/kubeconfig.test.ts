@@ -116,7 +116,7 @@ describe('kubeconfig file', () => {
     assert.deepEqual(removed, { preferences: {}, ...(parseYaml(theirs) as object) })
   })
 
-  it('gets its previous current-context back, or an earlier one if that no longer exists', async (t) => {
+  it('restores the previous current-context, or an earlier one if the previous context no longer exists', async (t) => {
     const file = await fileFor(t, theirs)
     const names = ['one', 'two', 'three']
     for (const name of names) await mergeKubeconfig(file, { ...entry, name, owner: name })

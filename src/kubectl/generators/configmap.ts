@@ -1,4 +1,4 @@
-/** kubectl create configmap: from literals, files, directories and env files. */
+/** kubectl create configmap: creates a ConfigMap from literals, files, directories and env files. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 import { strings, stringArray } from '#lib/flags/list-kinds.ts'

@@ -82,7 +82,7 @@ describe('negotiateAccept()', () => {
     ['application/*', custom, json],
     [',;=/,//', custom, onlyThese],
   ] as const) {
-    it(`chooses ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} and a response of type ${offer.endpoint}`, () => {
+    it(`chooses ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} at an endpoint of type ${offer.endpoint}`, () => {
       assert.equal(summary(negotiateAccept(accept, offer)), expected)
     })
   }
@@ -106,7 +106,7 @@ describe('negotiateWatch()', () => {
     [yaml, custom, onlyStreams],
     ['text/html', list, `${unroutable}, ${json};stream=watch, ${protobuf};stream=watch`],
   ] as const) {
-    it(`chooses ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} and a watch of type ${offer.endpoint}`, () => {
+    it(`chooses ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} in a watch of type ${offer.endpoint}`, () => {
       assert.equal(summary(negotiateWatch(accept, offer)), expected)
     })
   }

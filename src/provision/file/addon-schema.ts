@@ -1,4 +1,4 @@
-/** The schema tables of addons: network plugin, ingress, DNS, metrics. */
+/** The rows about addons in the table of cluster.yml: network plugin, ingress, DNS, metrics. */
 import { closest } from '#lib/nearest.ts'
 
 import type {

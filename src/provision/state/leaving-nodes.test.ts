@@ -21,7 +21,7 @@ function stateOf(...names: string[]): { rkeConfig: ClusterFile; certificatesBund
   }
 }
 
-test('nodesThatLeave() returns nodes of earlier cluster files that the current one lacks, built or not', () => {
+test('nodesThatLeave() returns the nodes that only earlier cluster files have, even if they were never built', () => {
   const { rkeConfig: now } = stateOf('1', '2')
   const left = nodesThatLeave(now, {
     currentState: stateOf('1', '3'),

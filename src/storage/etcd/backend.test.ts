@@ -309,7 +309,7 @@ describe('etcd watch', () => {
     assert.deepEqual(from, [11, 13])
   })
 
-  it('starts again at a revision that is missing in the stream', async (t) => {
+  it('reads the stream again from a revision that is missing in it', async (t) => {
     const member = await startMember(t, {
       watch: (_, call) => (call === 1 ? [events(['a', 11]), events(['c', 13])] : [events(['b', 12], ['c', 13])]),
     })

@@ -27,7 +27,7 @@ const names = (list: Json): string[] => list.items.map(({ metadata }: Json) => m
 const INVALID_OPTIONS = { kind: 'ListOptions', group: 'meta.k8s.io' }
 
 describe('reads with a resourceVersion', () => {
-  it('return the latest list, one not older than N, or exactly N', async () => {
+  it('return the latest list, a list not older than N, or the list at exactly N', async () => {
     const old = first.metadata.resourceVersion as string
     const now = (await wire.must('GET', maps)).metadata.resourceVersion as string
     assert.ok(BigInt(now) > BigInt(old))
@@ -79,7 +79,7 @@ describe('reads with a resourceVersion', () => {
     }
   })
 
-  it('get 504 for a future version and 400 for an invalid one', async () => {
+  it('get 504 for a future version and 400 for an invalid version', async () => {
     const far = await get(`${maps}?resourceVersion=99999999`)
     assert.equal(far.status, 504)
     assert.equal(far.headers['retry-after'], '1')

@@ -468,7 +468,7 @@ describe('events and deprecated kinds', () => {
     assert.deepEqual((await get('/api/v1/componentstatuses/etcd-0')).all('warning'), [component])
   })
 
-  it('cause no warnings in requests without a route', async () => {
+  it('cause no warnings in requests that no handler accepts', async () => {
     const one = `/api/v1/namespaces/${ns}/endpoints/none`
     for (const [method, where, options, status] of [
       ['GET', `${one}/status`, {}, 404],

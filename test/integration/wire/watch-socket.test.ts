@@ -132,7 +132,7 @@ describe('watch by WebSocket', { concurrency: 8 }, () => {
     watching.raw.close()
   })
 
-  it('accepts any single subprotocol, and a token beside it', async () => {
+  it('accepts any single subprotocol, with or without a token', async () => {
     const path = await maps('a')
     const one = await watch(`${path}?watch=1`, { protocols: ['base64.binary.k8s.io'] })
     assert.equal(one.raw.protocol, 'base64.binary.k8s.io')

@@ -29,7 +29,7 @@ describe('recorded answers of scenarios', () => {
     assert.deepEqual([...parseAnswers(formatAnswers(answers))], [...answers])
   })
 
-  it('contain properties that most objects of a kind share only once', () => {
+  it('list the common properties of a kind once instead of for each object', () => {
     const text = formatAnswers(answers)
     assert.equal(text.match(/spec.nodeName/g)?.length, 2, text)
     assert.match(text, /^Pod \*\n {2}spec.nodeName: "a"\n {2}status.phase: "Running"\n== a pod\nPod web-\*\n== two/m)

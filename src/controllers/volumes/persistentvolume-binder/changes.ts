@@ -1,5 +1,6 @@
 /**
- * Computes the claim or volume after a change: bound, released or in another phase. Pure; undefined if nothing changes.
+ * Computes a claim or volume that is bound, released or moved to another phase. Returns undefined if nothing changes.
+ * Pure.
  */
 import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimStatus } from '#apis/core/v1.ts'
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
