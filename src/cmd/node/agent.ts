@@ -1,4 +1,4 @@
-/** `hyperkube node agent`: runs the supervisor with a plan (the list of processes) from a server. */
+/** `hyperkube node agent`: runs the supervisor with a plan (files and settings) that a server sends. */
 import { hostname } from 'node:os'
 
 import { type Flag, flag } from '#lib/flags/flags.ts'

@@ -1,6 +1,6 @@
 /**
- * `hyperkube node`: supervises the processes of a worker node, which a settings file or the plan of a server lists, and
- * shows their status. It is a separate, small bundle, because it stays in memory beside those processes.
+ * `hyperkube node`: supervises the processes of a worker node, by a settings file or by the plan that a server sends,
+ * and shows their status. It is a separate, small bundle, because it stays in memory beside those processes.
  */
 import { type Command, defineProgram, type Program } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'

@@ -338,7 +338,7 @@ describe('log levels', () => {
     })
   }
 
-  it('can only be raised by --vmodule', () => {
+  it('are never lowered by --vmodule', () => {
     const { log } = create({ verbosity: 5, vmodule: parseVmodule('quiet=1') })
     assert.notEqual(log.logger.withName('quiet').v(5), undefined)
   })

@@ -1,4 +1,7 @@
-/** The requests of an agent to its server: open a tunnel, and get the plan, which lists the processes of the node. */
+/**
+ * The requests of an agent to its server: open a tunnel, and get the plan (certificates, files and settings of the
+ * node).
+ */
 
 /** The end of a tunnel, or the reason why it was not opened. */
 export type TunnelEnd =

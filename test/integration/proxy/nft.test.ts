@@ -49,7 +49,7 @@ describe('nft', { skip: missing ?? false }, () => {
     assert.match((await listNft(['list set ip6 own some'], namespace)) ?? '', /fd00::1/)
   })
 
-  test('fails with an installation hint if it is not installed', async () => {
+  test('fails with code "missing" if it is not installed', async () => {
     const failed = applyNft('', { program: '/nowhere/nft' })
     await assert.rejects(failed, (error) => error instanceof NftError && error.code === 'missing')
   })

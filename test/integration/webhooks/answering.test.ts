@@ -284,7 +284,7 @@ describe('response of an admission webhook', () => {
     })
   })
 
-  it('is requested from one webhook after the other, in order of names, and again after changes', async () => {
+  it('is requested from one webhook after the other, by configuration and list, and again after changes', async () => {
     const names = ['1', '2', '3', '4']
     const add =
       (name: string): Responding =>

@@ -1,4 +1,4 @@
-/** One reconcile of a volume: finds the pods that use it and its attachments, and executes the next step. */
+/** One reconcile of a volume: finds the pods that use it and its attachments, and executes the next steps. */
 import { type Node, Nodes, PersistentVolumeClaims, PersistentVolumes, type Pod, Pods } from '#apis/core/v1.ts'
 import { CSIDrivers, type CSINode, CSINodes } from '#apis/storage/v1.ts'
 import type { Requeue } from '#lib/work-queue.ts'
