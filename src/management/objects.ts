@@ -39,7 +39,7 @@ export class ManagementObjects {
     this.random = random
     this.log = log
     const onError = (error: unknown, { plural }: Kind): void =>
-      log.error(error, 'Failed to watch', { resource: plural })
+      log.error(error, 'Failed to watch management objects', { resource: plural })
     this.#informers = new Informers({ client, random, signal, onError })
     for (const { kind } of MANAGEMENT_KINDS) this.#informers.of<KubeObject>(kind)
   }

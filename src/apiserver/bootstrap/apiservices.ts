@@ -1,6 +1,6 @@
 /**
- * The APIServices of the server's own groups. The numbers order discovery: the first orders groups, the second versions
- * of a group, highest first. Upstream: cmd/kube-apiserver/app/aggregator.go, v1.36.
+ * The APIServices of the server's own groups. Two numbers of each sort discovery, highest first: the
+ * first sorts groups, the second the versions of a group. Upstream: cmd/kube-apiserver/app/aggregator.go, v1.36.
  */
 import { type APIService, APIServices } from '#apis/apiregistration/v1.ts'
 import { semanticEqual } from '#meta/object.ts'

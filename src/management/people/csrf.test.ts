@@ -93,7 +93,7 @@ describe('isFromOtherOrigin', () => {
     ['a sandboxed page', true, { origin: 'null' }],
   ]
   for (const [what, isOther, headers] of rows) {
-    it(`is ${isOther} for ${what}`, () => {
+    it(`returns ${isOther} for ${what}`, () => {
       assert.equal(isFromOtherOrigin(request('POST', headers)), isOther)
     })
   }

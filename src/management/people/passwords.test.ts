@@ -32,7 +32,7 @@ describe('Passwords', () => {
     assert.notEqual(await passwords.hash(GOOD), await passwords.hash(GOOD))
   })
 
-  it('takes characters in different encodings for the same', async () => {
+  it('treats different encodings of one character as equal', async () => {
     const passwords = new Passwords({ clock, random, cost: CHEAP })
     const text = await passwords.hash('pässword-long-1'.normalize('NFD'))
     assert.equal(await passwords.check('pässword-long-1'.normalize('NFC'), text), 'right')

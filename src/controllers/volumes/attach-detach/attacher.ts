@@ -1,5 +1,6 @@
 /**
- * Attaches and detaches volumes through VolumeAttachments, waits for the driver, and reports to pods and node status.
+ * Attaches and detaches volumes through VolumeAttachments and waits for the driver. Writes events of the pods that use a
+ * volume, and the attached volumes into the status of nodes.
  */
 import { Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import { type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'

@@ -1,4 +1,4 @@
-/** An error of an identity provider: wrong settings, an unreachable server or an answer that must not be believed. */
+/** The error of a log-in with an identity provider: its settings are wrong, it cannot be reached, or its answer is not valid. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError'
 }
