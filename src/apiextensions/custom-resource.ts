@@ -18,7 +18,7 @@ import { validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/o
 import { validateObject, type Verdict } from '#model/custom/object-rules.ts'
 
 import { columnsOf } from './columns.ts'
-import { isTrue, storageVersionOf } from './definition.ts'
+import { isTerminating, storageVersionOf } from './definition.ts'
 import { fieldText, readField, segmentsOf } from './field-path.ts'
 import { finalizerWarnings } from './finalizer-warnings.ts'
 import { describeCustom } from './openapi-schema.ts'
@@ -127,7 +127,7 @@ class VersionMaker {
       namespaced: spec.scope === 'Namespaced',
       shortNames,
       categories,
-      verbs: isTrue(this.#definition, 'Terminating') ? LAST_VERBS : VERBS,
+      verbs: isTerminating(this.#definition) ? LAST_VERBS : VERBS,
       subresources: [
         ...(subresources?.status === undefined ? [] : [{ name: 'status', kind: own, verbs: PART_VERBS }]),
         ...(subresources?.scale === undefined ? [] : [{ name: 'scale', kind: scale, verbs: PART_VERBS }]),
@@ -161,7 +161,6 @@ class VersionMaker {
         return canonical(object)
       })
     }
-    const isTerminating = isTrue(this.#definition, 'Terminating')
     return {
       storedAs,
       identity: `${uid} ${generation}`,
@@ -174,7 +173,9 @@ class VersionMaker {
         if (converter === undefined) return { ...object, apiVersion: storedAs }
         return (await ask([deepCopy(object)], storedAs))[0] as KubeObject
       },
-      ...(isTerminating && { closedBecause: 'create not allowed while custom resource definition is terminating' }),
+      ...(isTerminating(this.#definition) && {
+        closedBecause: 'create not allowed while custom resource definition is terminating',
+      }),
       ...(hasSoundBundle(this.#definition) ? {} : { brokenBecause: 'error resolving resource' }),
     }
   }

@@ -16,6 +16,14 @@ export function isTrue({ status }: CustomResourceDefinition, type: string): bool
   return (status?.conditions ?? []).some((condition) => condition.type === type && condition.status === 'True')
 }
 
+/**
+ * Whether the definition accepts no new objects: it is being deleted. The condition Terminating turns false when the last
+ * object is gone, although another finalizer may keep the definition; an object created then would never be deleted.
+ */
+export function isTerminating(definition: CustomResourceDefinition): boolean {
+  return definition.metadata.deletionTimestamp !== undefined || isTrue(definition, 'Terminating')
+}
+
 /** The conditions with this one, in its position. The time is that of the last change of its status. */
 export function withCondition(
   conditions: readonly CustomResourceDefinitionCondition[],

@@ -8,7 +8,7 @@ import { follow, type Following } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 
 import { type Converter, customResourceOf } from './custom-resource.ts'
-import { isServed, isTrue, looksAs } from './definition.ts'
+import { isServed, isTerminating, looksAs } from './definition.ts'
 
 export interface ServingOptions {
   readonly registry: Registry
@@ -59,7 +59,7 @@ class Serving {
       group: spec.group,
       plural: status.acceptedNames.plural,
       entry,
-      isTerminating: isTrue(definition, 'Terminating'),
+      isTerminating: isTerminating(definition),
     }
     const before = this.#served.get(entry.name)
     const looksTheSame = before !== undefined && looksAs(definition, before.entry.object as CustomResourceDefinition)

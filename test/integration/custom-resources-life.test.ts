@@ -168,4 +168,20 @@ describe('a CustomResourceDefinition', () => {
     assert.deepEqual(new Set(names.map((one) => one.object.metadata.name)), new Set(['free', 'held']))
     assert.equal(await custom.refused('GET', BASE('dels')), '404 404 page not found\n')
   })
+
+  it('refuses new objects until it is gone, also when another finalizer keeps it', async () => {
+    // Upstream accepts objects again when the condition Terminating has turned false; nothing deletes them later.
+    if (process.env['WIRE_REFERENCE'] !== undefined) return
+    const kept = definition('Keep')
+    kept.metadata.finalizers = ['ex.io/wait']
+    await custom.define(kept)
+    await custom.must('DELETE', `${DEFINITIONS}/keeps.ex.io`)
+    await custom.until('keeps.ex.io', (one) => conditionOf(one, 'Terminating')?.status === 'False')
+    assert.equal(
+      await custom.refused('POST', BASE('keeps'), object('Keep', 'c')),
+      '403 keeps.ex.io "c" is forbidden: create not allowed while custom resource definition is terminating',
+    )
+    await custom.must('PATCH', `${DEFINITIONS}/keeps.ex.io`, { metadata: { finalizers: null } }, MERGE)
+    await custom.gone('keeps.ex.io')
+  })
 })
