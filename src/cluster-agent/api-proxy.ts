@@ -11,7 +11,7 @@ import type { Exchange } from '#lib/http/exchange.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { Logger } from '#lib/log/log.ts'
 import { asSocket } from '#lib/net/as-socket.ts'
-import { forbiddenError, serviceUnavailableError } from '#meta/status-errors.ts'
+import { badRequestError, forbiddenError, serviceUnavailableError } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
 
 import { callerOf } from './caller.ts'
@@ -44,9 +44,11 @@ export function createApiProxy({ connection, clock, log }: ApiProxyOptions): Api
     async serve(exchange) {
       const caller = callerOf(exchange)
       if ('refused' in caller) return answer(exchange, forbiddenError({ group: '', resource: '' }, '', caller.refused))
+      if (!isPlainPath(exchange.path))
+        return answer(exchange, badRequestError('the path can be read in more than one way'))
       const headers = { 'impersonate-user': caller.user, 'impersonate-group': caller.groups }
       try {
-        await forward(exchange, { client, clock, url: origin, path: base + exchange.path, headers })
+        await forward(exchange, { client, clock, url: origin, path: base + exchange.path, headers, isWithheld })
       } catch (error) {
         if (exchange.isAnswered || exchange.signal.aborted) throw error
         answer(
@@ -65,6 +67,17 @@ export function createApiProxy({ connection, clock, log }: ApiProxyOptions): Api
     close: () => undefined,
   })
   return { accept: (stream) => take(stream), close: () => server.drain(GRACE_MS) }
+}
+
+/** Below the path of the kubeconfig's server, and with no other host. */
+function isPlainPath(target: string): boolean {
+  const [path = ''] = target.split('?')
+  return path.startsWith('/') && !/\/(?:\.|%2e){1,2}(?:\/|%2f|$)|\\|%5c|\/\//i.test(path)
+}
+
+/** No credential of people passes, whatever the server sends. */
+function isWithheld(name: string): boolean {
+  return name === 'cookie' || name.includes('_')
 }
 
 function answer(exchange: Exchange, { status }: StatusError): void {

@@ -2,6 +2,8 @@
  * Forwards a request to another server and its response to the client, with backpressure in both directions. Upgrades
  * (WebSocket, SPDY) are copied byte for byte after the other server has agreed.
  */
+import type { IncomingHttpHeaders } from 'node:http'
+
 import { onAbort } from '#lib/abort.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
@@ -23,6 +25,10 @@ export interface ForwardTarget {
   readonly headers: RequestHeaders
   /** Cuts the request off, also while its response is under way. */
   readonly signal?: AbortSignal
+  /** Headers of the client, by lower-case name, that stay here in addition to those that every proxy drops. */
+  readonly isWithheld?: (name: string) => boolean
+  /** The headers of the response that the client gets. Those of the handshake of an upgrade are added. */
+  readonly filterResponse?: (headers: IncomingHttpHeaders) => IncomingHttpHeaders
 }
 
 /**
@@ -33,31 +39,47 @@ export async function forward(exchange: Exchange, target: ForwardTarget): Promis
   const signal = target.signal === undefined ? exchange.signal : AbortSignal.any([exchange.signal, target.signal])
   if (exchange.upgradeProtocol !== undefined) return forwardUpgrade(exchange, target, signal)
   const { client, url, path } = target
-  const headers = { ...requestHeaders(exchange), ...target.headers }
+  const headers = { ...without(requestHeaders(exchange), target), ...target.headers }
   const response = await client.request({ method: exchange.method, url, path, headers, ...bodyOf(exchange), signal })
-  return pour(response, exchange, signal)
+  return pour(response, { exchange, target, signal })
 }
 
-async function forwardUpgrade(
-  exchange: Exchange,
-  { client, url, path, clock, headers: added }: ForwardTarget,
-  signal: AbortSignal,
-): Promise<number> {
-  const headers = { ...upgradeHeaders(exchange), ...added }
+function without(headers: RequestHeaders, { isWithheld = () => false }: ForwardTarget): RequestHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isWithheld(name)))
+}
+
+async function forwardUpgrade(exchange: Exchange, target: ForwardTarget, signal: AbortSignal): Promise<number> {
+  const { client, url, path, clock, headers: added, filterResponse = (all) => all } = target
+  // The other server would wait for a body, which the client sends only after the upgrade.
+  const { 'content-length': _length, ...sent } = without(upgradeHeaders(exchange), target)
+  const headers = { ...sent, ...added }
   const result = await client.upgrade({ method: exchange.method, url, path, headers, signal })
   // The other server refused to switch. Its connection must not be used by the client: CVE-2018-1002105.
-  if (!result.isUpgraded) return pour(result.response, exchange, signal)
+  if (!result.isUpgraded) return pour(result.response, { exchange, target, signal })
   const { socket: peer, head: early } = exchange.upgrade()
-  peer.write(switchingProtocols(result.headers))
+  peer.write(switchingProtocols({ ...filterResponse(result.headers), ...handshakeOf(result.headers) }))
   if (result.head.length > 0) peer.write(result.head)
   if (early.length > 0) result.socket.write(early)
   await joinSockets(peer, result.socket, { clock, signal })
   return 101
 }
 
-async function pour(response: HttpResponse, exchange: Exchange, signal: AbortSignal): Promise<number> {
+const HANDSHAKE = /^(?:connection|upgrade|sec-websocket-(?:accept|extensions|protocol|version))$/
+
+function handshakeOf(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => HANDSHAKE.test(name)))
+}
+
+interface Pouring {
+  readonly exchange: Exchange
+  readonly target: ForwardTarget
+  readonly signal: AbortSignal
+}
+
+async function pour(response: HttpResponse, { exchange, target, signal }: Pouring): Promise<number> {
+  const { filterResponse = (all) => all } = target
   const release = onAbort(signal, () => response.discard())
-  const out = exchange.stream(response.status, responseHeaders(response.headers))
+  const out = exchange.stream(response.status, responseHeaders(filterResponse(response.headers)))
   out.bePatient()
   try {
     for await (const piece of response.body) {

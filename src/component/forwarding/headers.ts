@@ -8,8 +8,10 @@ import { HOP_BY_HOP } from '#lib/http/hop-by-hop.ts'
 /** This server answers `expect` itself; `http2-settings` belongs to an upgrade that it does not support. */
 const OURS: ReadonlySet<string> = new Set(['authorization', 'expect', 'http2-settings', 'host', 'x-forwarded-for'])
 
-/** User headers of front proxies and impersonation, which only this server may evaluate. */
-const IDENTITY = /^(?:x-remote-|impersonate-)/
+/**
+ * User headers of front proxies and impersonation, which only this server may evaluate. Some servers take `_` for `-`.
+ */
+const IDENTITY = /^(?:x[-_]remote[-_]|impersonate[-_])/
 
 export type RequestHeaders = Record<string, string | readonly string[]>
 
@@ -22,6 +24,7 @@ export function requestHeaders(exchange: Pick<Exchange, 'headers' | 'authority' 
     const isKept = !name.startsWith(':') && !HOP_BY_HOP.has(name) && !named.has(name) && !OURS.has(name)
     if (value !== undefined && isKept && !IDENTITY.test(name)) out[name] = value
   }
+  withoutToken(out)
   // Like Go: the whole chain in one header, the nearest last. No address for requests without a network.
   const chain = [headers['x-forwarded-for'] ?? [], peer.address].flat().filter((address) => address !== '')
   if (chain.length > 0) out['x-forwarded-for'] = chain.join(', ')
@@ -31,11 +34,17 @@ export function requestHeaders(exchange: Pick<Exchange, 'headers' | 'authority' 
 /** The headers of an upgrade request to forward. */
 export function upgradeHeaders(exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>): RequestHeaders {
   const { upgrade = '' } = exchange.headers
-  const out: RequestHeaders = { ...requestHeaders(exchange), connection: 'Upgrade', upgrade }
-  const offered = exchange.headers['sec-websocket-protocol']
-  if (offered === undefined) return out
-  const kept = offered.split(',').filter((name) => !name.trim().startsWith(TOKEN_PROTOCOL))
-  return { ...out, 'sec-websocket-protocol': kept.join(',').trim() }
+  return { ...requestHeaders(exchange), connection: 'Upgrade', upgrade }
+}
+
+/** The token of the client may be in a subprotocol, in requests without an upgrade too. */
+function withoutToken(headers: RequestHeaders): void {
+  const offered = headers['sec-websocket-protocol']
+  if (offered === undefined) return
+  const all = [offered].flat().join(',').split(',')
+  const kept = all.filter((name) => !name.trim().startsWith(TOKEN_PROTOCOL))
+  if (kept.length > 0) headers['sec-websocket-protocol'] = kept.join(',').trim()
+  else delete headers['sec-websocket-protocol']
 }
 
 /** CORS headers of backends must not open this server's pages to other origins. */

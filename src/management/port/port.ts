@@ -74,7 +74,8 @@ export function createPort(options: PortOptions): (exchange: Exchange) => Promis
       }
     } catch (error) {
       const known = asStatus(error)
-      if (known.status.code === 500) options.log.error(error, 'Failed to serve a request', { path: pathOf(exchange) })
+      if (known.status.code === 500)
+        options.log.error(error, 'Failed to serve a request', { path: loggedPath(exchange, match) })
       status = known.status.code ?? 500
       if (exchange.isAnswered) exchange.fail()
       else send(exchange, { status, headers: retryAfter(known), body: known.status }, auditId)
@@ -147,8 +148,8 @@ function admit(exchange: Exchange, { route, params }: Match, person: Person | un
   if (user.spec.mustChangePassword === true && route.allowsInitialPassword !== true)
     throw refused('the password must be changed first')
   const { cluster } = token.spec
-  const isOther = params['cluster'] !== undefined && params['cluster'] !== cluster
-  if (cluster !== undefined && (route.allowsClusterToken !== true || isOther))
+  // Without the parameter the route serves the cluster of the token.
+  if (cluster !== undefined && (route.allowsClusterToken !== true || (params['cluster'] ?? cluster) !== cluster))
     throw refused('the token is for one cluster only')
   const isRead = ['GET', 'HEAD', 'OPTIONS'].includes(exchange.method) && exchange.upgradeProtocol === undefined
   if (token.spec.readOnly === true && !isRead) throw refused('the token is read-only')
@@ -229,7 +230,7 @@ function eventOf(
   return {
     auditId,
     method: exchange.method,
-    path: match?.route.access === 'person' ? pathOf(exchange).slice(0, MAX_AUDIT_PATH) : (match?.route.path ?? ''),
+    path: loggedPath(exchange, match),
     route: match?.route.path ?? '',
     user: person?.user.metadata.name,
     token: person?.token.metadata.name,
@@ -238,6 +239,11 @@ function eventOf(
     cluster: match?.params['cluster'],
     status,
   }
+}
+
+/** Paths of agents and log-ins may have secrets. */
+function loggedPath(exchange: Exchange, match: Match | undefined): string {
+  return match?.route.access === 'person' ? pathOf(exchange).slice(0, MAX_AUDIT_PATH) : (match?.route.path ?? '')
 }
 
 const MAX_AUDIT_PATH = 1024

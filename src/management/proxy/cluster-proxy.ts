@@ -21,6 +21,7 @@ import type { ManagementObjects } from '../objects.ts'
 import type { Person } from '../person.ts'
 import { refusalOfRest } from '../port/request-path.ts'
 import type { Reply, Route, RouteCall } from '../port/route.ts'
+import { isReadableAs, isWithheldFromClusters, responseFilter } from './cluster-headers.ts'
 import type { OpenRequests } from './open-requests.ts'
 
 export interface ClusterProxyOptions {
@@ -76,9 +77,15 @@ async function serveCluster(
     const why = 'impersonation is not available through the management server'
     throw forbiddenError({ group: '', resource: '' }, '', why)
   }
+  if (person.hasCookie && !isReadableAs(exchange.headers['sec-fetch-dest']))
+    throw forbiddenError(
+      { group: '', resource: '' },
+      '',
+      'pages of this server take no scripts or styles from clusters',
+    )
   const current = (now: Person): ClusterUser | undefined => userFor(options, now, cluster)
   const served = await options.open.during({ person, user, current }, (signal) =>
-    passOn(options, call, { link, user, rest, signal }),
+    passOn(options, call, { cluster, link, user, rest, signal }),
   )
   return { served }
 }
@@ -113,6 +120,7 @@ function linkTo({ objects, links, clock }: ClusterProxyOptions, cluster: string)
 }
 
 interface Passage {
+  readonly cluster: string
   readonly link: ClusterLink
   readonly user: ClusterUser
   readonly rest: string
@@ -122,12 +130,14 @@ interface Passage {
 async function passOn(
   { clock, log }: ClusterProxyOptions,
   { exchange, auditId, address }: RouteCall,
-  { link, user, rest, signal }: Passage,
+  { cluster, link, user, rest, signal }: Passage,
 ): Promise<number> {
   const path = rest.startsWith('/') ? rest : `/${rest}`
   const headers = { ...link.identityHeaders(user), host: HOST, 'audit-id': auditId, 'x-forwarded-for': address }
   try {
-    return await forward(exchange, { client: link.client, clock, url: link.url, path, headers, signal })
+    const safe = responseFilter({ cluster, path, origin: link.url })
+    const target = { client: link.client, clock, url: link.url, path, headers, signal }
+    return await forward(exchange, { ...target, isWithheld: isWithheldFromClusters, filterResponse: safe })
   } catch (error) {
     if (exchange.isAnswered || exchange.signal.aborted) throw error
     log.info('Failed to reach a cluster', { user: user.name, err: (error as Error).message })
