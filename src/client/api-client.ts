@@ -45,6 +45,8 @@ export interface ApiClientOptions {
   readonly bearerToken?: () => Promise<string | undefined>
   /** Default: no client-side limit; the server applies priority and fairness. */
   readonly limits?: BucketOptions
+  /** Limit of a response. Default: 1 GiB. */
+  readonly maxBytes?: number
   /** Called with the new state after each update, patch and apply, before the caller's promise resolves. */
   readonly onChanged?: (kind: Kind, object: KubeObject) => void
 }
@@ -264,13 +266,13 @@ export class ApiClient {
 
   async #json<R>(request: ApiRequest): Promise<R> {
     const response = await this.ask(request)
-    return readJson(await response.bytes(MAX_BYTES)) as R
+    return readJson(await response.bytes(this.#options.maxBytes ?? MAX_BYTES)) as R
   }
 
   /** Discards the response: a deleted collection may be too large to parse. */
   async #discard(request: ApiRequest): Promise<void> {
     const response = await this.ask(request)
-    await response.bytes(MAX_BYTES)
+    await response.bytes(this.#options.maxBytes ?? MAX_BYTES)
   }
 
   async #waitForRateLimit(signal: AbortSignal | undefined): Promise<void> {

@@ -67,6 +67,8 @@ export interface RunningManagement {
   /** A kubeconfig entry of the API server on loopback. */
   readonly apiUrl: string
   readonly pki: LocalPki
+  /** All routes of the port. */
+  readonly routes: readonly Pick<Route, 'method' | 'path' | 'access'>[]
 }
 
 /** The controllers that custom resources, accounts and roles need. The management cluster runs no pods. */
@@ -122,10 +124,12 @@ export async function startManagement(
     firstAdministrator,
     apiUrl: apiUrlOf(cluster),
     pki,
+    routes: parts.routes,
   }
 }
 
 interface Parts {
+  readonly routes: readonly Route[]
   readonly serve: Parameters<typeof createHttpServer>[0]['serve']
   readonly links: ClusterLinks
   readonly people: People
@@ -162,8 +166,9 @@ function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Fo
   const open = new OpenRequests(objects)
   objects.listen(Clusters, ({ metadata }, isDeleted) => isDeleted && hub.disconnect(metadata.name ?? ''))
   const shared = { objects, memberships, links, open, hub, serverUrl, ca, clock, log, people }
+  const routes = routesOf({ ...shared, isReady: () => isReady, ...plan, serverUrl })
   const serve = createPort({
-    routes: routesOf({ ...shared, isReady: () => isReady, ...plan, serverUrl }),
+    routes,
     authenticate: (exchange, address) => people.authenticate(exchange, address),
     addressOf: addressReader(plan.trustedProxies),
     audit: around.audit,
@@ -171,6 +176,7 @@ function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Fo
     log,
   })
   return {
+    routes,
     serve,
     links,
     people,

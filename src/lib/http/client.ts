@@ -332,6 +332,12 @@ function attemptHttp1(pool: OriginPool, { head, body, limits }: Attempt): Promis
     request.on('error', (error) => {
       resolve({ failed: asHttpError(error), isUnserved: false, isStale: wasStale(request, error) })
     })
+    // Node would end the connection without an event.
+    request.on('upgrade', (_message, socket) => {
+      socket.destroy()
+      const failed = asHttpError(new Error('The server switched protocols, which nobody asked for'))
+      resolve({ failed, isUnserved: false, isStale: false })
+    })
     sendBody(request, body)
   })
 }

@@ -25,6 +25,8 @@ const PROBE_TIMEOUT_MS = 10_000
 const APPLY_MS = 10 * 60_000
 const APPLY_TIMEOUT_MS = 60_000
 const ABSENT_RETRY_MS = 60_000
+/** Clusters write the messages of errors. */
+const MAX_REASON = 500
 
 /** Writes conditions, version and capacity into the status of each Cluster every 15 seconds. */
 const clusterHealth: Controller<ManagementSettings> = {
@@ -61,11 +63,13 @@ async function healthOf(
     : { type: CONNECTED, status: 'True', reason: 'AgentConnected', message: 'The agent of the cluster is connected.' }
   try {
     const limit = AbortSignal.any([signal, timeout(clock, PROBE_TIMEOUT_MS)])
-    const found = await probeCluster(clusterClient(link, clock), limit)
+    const { uid, ...found } = await probeCluster(clusterClient(link, clock), limit)
     const message = 'The API server of the cluster answers.'
-    return { found, conditions: [connected, { type: READY, status: 'True', reason: 'Answers', message }] }
+    // The uid of others is that of their registration: it finds the cluster of an agent, so a cluster must not change it.
+    const ready = { type: READY, status: 'True', reason: 'Answers', message } as const
+    return { found: isLocal ? { ...found, uid } : found, conditions: [connected, ready] }
   } catch (error) {
-    const message = `The API server of the cluster does not answer: ${(error as Error).message}`
+    const message = `The API server of the cluster does not answer: ${(error as Error).message.slice(0, MAX_REASON)}`
     return { found: {}, conditions: [connected, { type: READY, status: 'False', reason: 'DoesNotAnswer', message }] }
   }
 }

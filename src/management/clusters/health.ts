@@ -9,6 +9,8 @@ import type { ClusterStatus } from '../kinds/cluster.ts'
 export type ClusterHealth = Required<Pick<ClusterStatus, 'uid' | 'version' | 'nodes' | 'capacity' | 'allocatable'>>
 
 const MAX_VERSION_BYTES = 64 << 10
+/** Characters that are kept. */
+const MAX_VERSION = 128
 /** Sums of other resources mean little to people. */
 const RESOURCES = ['cpu', 'memory', 'pods']
 
@@ -16,11 +18,11 @@ const RESOURCES = ['cpu', 'memory', 'pods']
 export async function probeCluster(client: ApiClient, signal: AbortSignal): Promise<ClusterHealth> {
   const { metadata } = await client.get(Namespaces, { name: 'kube-system' }, { signal })
   const version = await client.ask({ method: 'GET', path: '/version', signal })
-  const { gitVersion = '' } = JSON.parse(await version.text(MAX_VERSION_BYTES)) as { readonly gitVersion?: string }
+  const { gitVersion } = JSON.parse(await version.text(MAX_VERSION_BYTES)) as { readonly gitVersion?: unknown }
   const { items } = await client.list(Nodes, { signal, resourceVersion: '0' })
   return {
     uid: metadata.uid ?? '',
-    version: gitVersion,
+    version: typeof gitVersion === 'string' ? gitVersion.slice(0, MAX_VERSION) : '',
     nodes: { total: items.length, ready: items.filter(isReady).length },
     capacity: sums(items.map(({ status }) => status?.capacity ?? {})),
     allocatable: sums(items.map(({ status }) => status?.allocatable ?? {})),

@@ -40,6 +40,7 @@ const PING_MS = 10_000
 const SILENCE_MS = 25_000
 
 export function agentRoutes(options: AgentRoutesOptions): readonly Route[] {
+  const registrations = new Turns()
   const route = (
     path: string,
     identify: (call: RouteCall) => Promise<{ cluster: string; agent: ConnectedAgent }>,
@@ -57,21 +58,38 @@ export function agentRoutes(options: AgentRoutesOptions): readonly Route[] {
   })
   return [
     route('/v3/connect', (call) => connect(options, call)),
-    route('/v3/connect/register', (call) => register(options, call)),
+    route('/v3/connect/register', (call) => registrations.take(() => register(options, call))),
   ]
 }
 
+/**
+ * One registration at a time: two with the same token, or for the same cluster, must see each other. Objects are written
+ * by this process only.
+ */
+class Turns {
+  #last: Promise<unknown> = Promise.resolve()
+
+  take<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => undefined)
+    return turn
+  }
+}
+
 async function serveTunnel(
-  { objects: { clock, log }, hub, onChange }: AgentRoutesOptions,
+  { objects, hub, onChange }: AgentRoutesOptions,
   { exchange }: RouteCall,
   { cluster, agent }: { readonly cluster: string; readonly agent: ConnectedAgent },
 ): Promise<void> {
+  const { clock, log } = objects
   const connection = await acceptWebSocket(exchange, {
     clock,
     pingIntervalMs: PING_MS,
     silenceLimitMs: SILENCE_MS,
     choose: (offered) => (offered.includes(TUNNEL_PROTOCOL) ? TUNNEL_PROTOCOL : undefined),
   })
+  // Removed while the handshake was under way.
+  if (objects.get(Clusters, cluster) === undefined) return connection.destroy()
   const tunnel = new Tunnel(connection, { clock })
   log.info('Agent connected', { cluster, address: agent.address, version: agent.version })
   onChange(cluster, agent)
@@ -90,12 +108,15 @@ async function connect(
 ): Promise<{ cluster: string; agent: ConnectedAgent }> {
   const { uid, agentVersion } = parametersOf(call)
   const shown = hashOf(tokenOf(call))
-  const cluster = objects.list(Clusters).find(({ status }) => status?.uid === uid)
-  const name = cluster?.metadata.name
-  const stored = name === undefined ? undefined : await storedHash(objects, name)
-  // An unknown cluster and a wrong credential look the same, in time too.
-  if (name === undefined || !isSame(shown, stored ?? '')) throw unauthorizedError('Unauthorized')
-  return { cluster: name, agent: { uid, version: agentVersion, address: call.address } }
+  for (const { metadata, status } of objects.list(Clusters)) {
+    if (status?.uid !== uid) continue
+    const { name = '' } = metadata
+    const stored = await storedHash(objects, name)
+    if (isSame(shown, stored ?? ''))
+      return { cluster: name, agent: { uid, version: agentVersion, address: call.address } }
+  }
+  // An unknown cluster and a wrong credential look the same.
+  throw unauthorizedError('Unauthorized')
 }
 
 async function register(

@@ -3,6 +3,7 @@
  * its token ends, its user is disabled, or the user's roles change.
  */
 import { type Clock, every, type Timer } from '#lib/clock.ts'
+import { tooManyRequestsError } from '#meta/status-errors.ts'
 
 import { Tokens } from '../kinds/token.ts'
 import { Users } from '../kinds/user.ts'
@@ -19,10 +20,15 @@ interface OpenRequest {
 }
 
 const CHECK_MS = 2000
+/** Watches of one person in many clusters are fine; connections that nobody reads must not fill the memory. */
+const MAX_OF_USER = 2000
+const RETRY_SECONDS = 5
 
 export class OpenRequests {
   readonly #objects: Pick<ManagementObjects, 'get' | 'clock'>
   readonly #open = new Set<OpenRequest>()
+  /** By the name of the user. */
+  readonly #counts = new Map<string, number>()
   readonly #timer: Timer
 
   constructor(objects: Pick<ManagementObjects, 'get'> & { readonly clock: Clock }) {
@@ -30,14 +36,21 @@ export class OpenRequests {
     this.#timer = every(objects.clock, CHECK_MS, () => this.#check())
   }
 
-  /** Runs `work` with a signal that is aborted when the person may not do it any more. */
+  /** Throws StatusError 429 if the user has too many. Otherwise runs `work` with a signal that is aborted when the person may not do it any more. */
   async during<T>(request: Omit<OpenRequest, 'controller'>, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const open = { ...request, controller: new AbortController() }
+    const { name } = request.user
+    const count = this.#counts.get(name) ?? 0
+    if (count >= MAX_OF_USER) throw tooManyRequestsError(`the user has ${count} requests under way`, RETRY_SECONDS)
+    this.#counts.set(name, count + 1)
     this.#open.add(open)
     try {
       return await work(open.controller.signal)
     } finally {
       this.#open.delete(open)
+      const left = (this.#counts.get(name) ?? 1) - 1
+      if (left > 0) this.#counts.set(name, left)
+      else this.#counts.delete(name)
     }
   }
 

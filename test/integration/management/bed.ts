@@ -47,7 +47,7 @@ export interface Answer {
   readonly body: Record<string, any> // eslint-disable-line @typescript-eslint/no-explicit-any
 }
 
-const PASSWORD = 'correct horse battery staple'
+export const PASSWORD = 'correct horse battery staple'
 const FIRST_PASSWORD = 'a password for one day'
 const MAX_BYTES = 64 << 20
 

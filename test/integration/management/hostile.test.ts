@@ -1,0 +1,395 @@
+/** Clusters and agents that attack the management server, its people and other clusters. */
+import assert from 'node:assert/strict'
+import type { Duplex } from 'node:stream'
+import { after, before, describe, it } from 'node:test'
+
+import { realClock, sleep } from '#lib/clock.ts'
+import { connectWebSocket } from '#lib/http/websocket.ts'
+import { secureRandom, uuid } from '#lib/random.ts'
+import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
+import { Clusters } from '#management/kinds/cluster.ts'
+import { RegistrationTokens } from '#management/kinds/registration-token.ts'
+
+import { type Answer, eventually, type ManagementBed, PASSWORD, startManagementBed } from './bed.ts'
+import {
+  connected,
+  type HostileAgent,
+  type Imported,
+  importCluster,
+  openTls,
+  probeAnswer,
+  sendRaw,
+  statusOf,
+} from './downstream.ts'
+import { startHostileAgent } from './downstream.ts'
+
+const CRLF = '\r\n'
+const MEBIBYTE = 'x'.repeat(1 << 20)
+
+const head = (status: string, ...lines: string[]): string => [`HTTP/1.1 ${status}`, ...lines, '', ''].join(CRLF)
+const chunk = (text: string): string => `${text.length.toString(16)}${CRLF}${text}${CRLF}`
+
+function pourForever(stream: Duplex): void {
+  const more = (): void => {
+    while (!stream.destroyed && stream.write(chunk(MEBIBYTE)));
+    if (!stream.destroyed) stream.once('drain', more)
+  }
+  stream.write(head('200 OK', 'Transfer-Encoding: chunked'))
+  more()
+}
+
+const ORIGIN_HEADERS = [
+  'Set-Cookie: __Host-hk=planted; Path=/; Secure',
+  'Set-Cookie2: a=b',
+  'Location: /v3/users',
+  'Refresh: 0;url=https://evil.example',
+  'Access-Control-Allow-Origin: *',
+  'Access-Control-Allow-Credentials: true',
+  'Access-Control-Expose-Headers: *',
+  'Access-Control-Max-Age: 99999',
+  'Access-Control-Allow-Private-Network: true',
+  'Timing-Allow-Origin: *',
+  'Strict-Transport-Security: max-age=0',
+  'Content-Security-Policy: script-src *',
+  'Content-Security-Policy-Report-Only: report-uri https://evil.example',
+  'Clear-Site-Data: "*"',
+  'Service-Worker-Allowed: /',
+  'Alt-Svc: h3="evil.example:443"',
+  'Link: </x.js>; rel=preload',
+  'SourceMap: https://evil.example/x',
+  'Report-To: {}',
+  'NEL: {}',
+  'Reporting-Endpoints: a="https://evil.example"',
+  'Origin-Agent-Cluster: ?0',
+  'Permissions-Policy: camera=*',
+  'Speculation-Rules: "/x"',
+  'X-Accel-Redirect: /etc/passwd',
+  'X-Sendfile: /etc/passwd',
+  'X-Frame-Options: ALLOWALL',
+  'X-Content-Type-Options: sniff',
+  'X-XSS-Protection: 0',
+  'WWW-Authenticate: Basic realm="type your password"',
+  'Proxy-Authenticate: Basic',
+  'Public-Key-Pins: x',
+  'Set-Login: logged-out',
+  'X-Hk: 1',
+]
+
+const ATTACKS: Readonly<Record<string, (stream: Duplex) => void>> = {
+  '/endless': pourForever,
+  '/silent': () => undefined,
+  '/switch': (stream) =>
+    void stream.write(head('101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket')),
+  '/planting': (stream) =>
+    void stream.write(
+      `${head('101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket', ...ORIGIN_HEADERS)}hello`,
+    ),
+  '/chunks': (stream) => void stream.write(`${head('200 OK', 'Transfer-Encoding: chunked')}zz${CRLF}x`),
+  '/cut': (stream) => void stream.end(`${head('200 OK', 'Content-Length: 100')}short`),
+  '/headers': (stream) => void stream.write(head('200 OK', `Etag: ${MEBIBYTE}`)),
+  '/lines': (stream) => void stream.write(head('200 OK', ...Array.from({ length: 50_000 }, (_n, at) => `a${at}: 1`))),
+  '/early': (stream) =>
+    void stream.write(head('103 Early Hints', 'Set-Cookie: a=b').repeat(1000) + head('204 No Content')),
+  '/garbage': (stream) => void stream.write('\u0000\u0001 not http at all\r\n\r\n'),
+  '/two': (stream) =>
+    void stream.write(head('200 OK', 'Content-Length: 2') + '{}' + head('200 OK', 'Content-Length: 6') + 'poison'),
+  '/destroy': (stream) => void stream.destroy(new Error('no')),
+}
+
+describe('a hostile cluster', () => {
+  let bed: ManagementBed
+  let imported: Imported
+  let agent: HostileAgent
+  const uid = uuid(secureRandom)
+  let claimedUid = uid
+  let nodes: string | undefined
+  const asked: string[] = []
+
+  before(async () => {
+    bed = await startManagementBed()
+    imported = await importCluster(bed, 'hostile')
+    agent = startHostileAgent(bed, { token: imported.token, uid, answer })
+    await connected(bed, imported.id)
+  })
+  after(async () => {
+    await agent[Symbol.asyncDispose]()
+    await bed[Symbol.asyncDispose]()
+  })
+
+  function answer(stream: Duplex, text: string): void {
+    const [, path = ''] = /^\w+ (\S+)/.exec(text) ?? []
+    asked.push(text)
+    const attack = ATTACKS[path]
+    if (attack !== undefined) return attack(stream)
+    const [, location] = /^\/redirect\?(.*)/.exec(path) ?? []
+    if (location !== undefined)
+      return void stream.write(head('307 Temporary', `Location: ${decodeURIComponent(location)}`, 'Content-Length: 0'))
+    if (path === '/origin') {
+      const body = '<script>alert(1)</script>'
+      const own = ['Content-Type: text/html', 'Cache-Control: public, max-age=9', `Content-Length: ${body.length}`]
+      return void stream.write(head('200 OK', ...own, ...ORIGIN_HEADERS) + body)
+    }
+    const probe = path.startsWith('/api/v1/nodes?') ? (nodes ?? probeAnswer(path, uid)) : probeAnswer(path, claimedUid)
+    if (probe === 'endless') return pourForever(stream)
+    const body = probe ?? '{}'
+    stream.write(head(probe === undefined ? '404 Not Found' : '200 OK', `Content-Length: ${body.length}`) + body)
+  }
+
+  const at = (path: string): string => `/k8s/clusters/${imported.id}${path}`
+  const get = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> =>
+    bed.request('GET', at(path), { token: bed.administrator, headers })
+  const raw = (path: string, ...lines: string[]): string =>
+    [
+      `GET ${at(path)} HTTP/1.1`,
+      'Host: localhost',
+      `Authorization: Bearer ${bed.administrator}`,
+      ...lines,
+      '',
+      '',
+    ].join(CRLF)
+
+  it('gives its headers no power over the origin of the server', async () => {
+    const { headers } = await get('/origin')
+    const { date: _date, connection: _connection, 'keep-alive': _alive, ...rest } = headers
+    assert.deepEqual(rest, {
+      'cache-control': 'private, max-age=9',
+      'content-length': '25',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'content-type': 'text/html',
+      'cross-origin-resource-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      location: at('/v3/users'),
+    })
+  })
+
+  it('redirects to itself only', async () => {
+    const rows: readonly (readonly [sent: string, got: string | undefined])[] = [
+      ['/api/v1/x?y=1', at('/api/v1/x?y=1')],
+      ['x/', at('/x/')],
+      ['/v3/users', at('/v3/users')],
+      ['/k8s/clusters/local/api', at('/k8s/clusters/local/api')],
+      ['../../../local/api', at('/local/api')],
+      ['http://kube-apiserver/y', at('/y')],
+      ['https://evil.example/', undefined],
+      ['//evil.example/', undefined],
+      ['\\\\evil.example/', undefined],
+      ['javascript:alert(1)', undefined],
+      ['/a//evil.example', undefined],
+      ['/a/%2e%2e%2f%2e%2e%2flocal', undefined],
+      ['http://[', undefined],
+    ]
+    for (const [sent, got] of rows)
+      assert.equal((await get(`/redirect?${encodeURIComponent(sent)}`)).headers['location'], got, sent)
+  })
+
+  it('gives pages of the server no scripts', async () => {
+    const body = { username: 'admin', password: PASSWORD }
+    const login = await bed.request('POST', '/v3-public/login', { body })
+    const cookie = String([login.headers['set-cookie']].flat()[0]).split(';')[0] ?? ''
+    const ask = async (destination: string): Promise<number> =>
+      (await bed.request('GET', at('/version'), { headers: { cookie, 'sec-fetch-dest': destination } })).status
+    for (const destination of ['script', 'serviceworker', 'worker', 'style', 'iframe', 'embed', 'object', 'image'])
+      assert.equal(await ask(destination), 403, destination)
+    for (const destination of ['empty', 'document']) assert.equal(await ask(destination), 200, destination)
+    assert.ok(!asked.join('').includes(cookie))
+  })
+
+  it('plants no cookie with an upgrade', async () => {
+    const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
+    const answered = await sendRaw(bed, raw('/planting', ...upgrade, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='))
+    assert.equal(statusOf(answered), 101)
+    assert.ok(!/set-cookie|planted|evil/i.test(answered), answered)
+  })
+
+  it('harms nobody with broken answers', async () => {
+    const rows: Readonly<Record<string, number>> = {
+      '/switch': 503,
+      '/headers': 503,
+      '/lines': 503,
+      '/garbage': 503,
+      '/destroy': 503,
+      '/early': 204,
+      '/two': 200,
+    }
+    for (const [path, status] of Object.entries(rows)) {
+      const answered = statusOf(await sendRaw(bed, raw(path)))
+      assert.ok(answered === status || (path === '/lines' && answered === 200), `${path}: ${answered}`)
+      assert.equal((await get('/version')).body['gitVersion'], 'v1.36.0', path)
+    }
+    for (const path of ['/chunks', '/cut']) {
+      await assert.rejects(get(path), path)
+      assert.equal((await get('/version')).body['gitVersion'], 'v1.36.0', path)
+    }
+  })
+
+  it('fills no memory through slow readers and silence', async () => {
+    const before = process.memoryUsage().rss
+    const sockets = await Promise.all(Array.from({ length: 40 }, () => openTls(bed)))
+    for (const [index, socket] of sockets.entries()) {
+      socket.on('error', () => undefined)
+      socket.pause()
+      socket.write(raw(index % 4 === 0 ? '/silent' : '/endless'))
+    }
+    await sleep(realClock, 3000)
+    const grown = process.memoryUsage().rss - before
+    assert.equal((await get('/version')).status, 200)
+    assert.equal((await bed.request('GET', '/livez')).status, 200)
+    for (const socket of sockets) socket.destroy()
+    // Both ends of the tunnel and the clients are in this process.
+    assert.ok(grown < 500 << 20, `${grown >> 20} MiB`)
+    await eventually('others are served', async () => (await get('/version')).status === 200)
+  })
+
+  it('opens no streams and no addresses of the server', async () => {
+    const socket = await connectWebSocket({
+      clock: realClock,
+      url: `${bed.url.replace('https', 'wss')}/v3/connect`,
+      protocols: [TUNNEL_PROTOCOL],
+      headers: {
+        'x-api-tunnel-token': agent.credential,
+        'x-api-tunnel-params': Buffer.from(JSON.stringify({ uid, agentVersion: '0' })).toString('base64'),
+      },
+      tls: { ca: bed.ca },
+    })
+    const tunnel = new Tunnel(socket, { clock: realClock, side: 'agent' })
+    const ended = tunnel.serve().catch(() => undefined)
+    for (const address of ['127.0.0.1:22', new URL(bed.url).host, '169.254.169.254:80', 'kube-apiserver:443']) {
+      const stream = tunnel.dial('tcp', address)
+      const { promise, resolve } = Promise.withResolvers<Error>()
+      stream.on('error', resolve)
+      assert.match((await promise).message, /is not allowed/, address)
+    }
+    await tunnel.close()
+    await ended
+    await eventually('the first tunnel serves', async () => (await get('/version')).status === 200)
+  })
+
+  it('does not take the uid of another cluster', async () => {
+    const other = await importCluster(bed, 'victim')
+    const victimUid = uuid(secureRandom)
+    const plan = { token: other.token, uid: victimUid, answer }
+    const victim = startHostileAgent(bed, plan)
+    await connected(bed, other.id)
+    claimedUid = victimUid
+    // A change of the cluster makes the server probe it again.
+    await bed.running.objects.change(Clusters, imported.id, (now) => ({
+      ...now,
+      spec: { ...now.spec, description: 'b' },
+    }))
+    const probes = asked.length
+    await eventually('a probe', () => asked.slice(probes).some((text) => text.includes('/kube-system')))
+    await sleep(realClock, 500)
+    assert.equal(bed.running.objects.get(Clusters, imported.id)?.status?.uid, uid)
+    await victim[Symbol.asyncDispose]()
+    // Without a registration token that is valid: the credential is enough.
+    await using _again = startHostileAgent(bed, { ...plan, token: 'none', credential: victim.credential })
+    await connected(bed, other.id)
+    const thief = await connectStatus({ uid: victimUid, token: agent.credential })
+    assert.equal(thief, 401)
+  })
+
+  it('cannot make the server read an endless list', async () => {
+    nodes = 'endless'
+    const before = process.memoryUsage().rss
+    await bed.running.objects.change(Clusters, imported.id, (now) => ({
+      ...now,
+      spec: { ...now.spec, description: 'c' },
+    }))
+    const ready = (): string | undefined =>
+      bed.running.objects.get(Clusters, imported.id)?.status?.conditions?.find(({ type }) => type === 'Ready')?.message
+    await eventually('the probe gives up', () => /does not answer/.test(ready() ?? ''))
+    assert.match(ready() ?? '', /bytes/)
+    const { length } = ready() ?? ''
+    assert.ok(length < 1000, `${length}`)
+    assert.ok(process.memoryUsage().rss - before < 600 << 20)
+    nodes = undefined
+  })
+
+  interface Shown {
+    readonly uid: string
+    readonly token: string
+    readonly credential?: string
+  }
+
+  async function connectStatus({ uid: shown, token, credential }: Shown): Promise<number> {
+    const parameters = { uid: shown, agentVersion: '0', ...(credential !== undefined && { credential }) }
+    const lines = [
+      `GET /v3/connect${credential === undefined ? '' : '/register'} HTTP/1.1`,
+      'Host: localhost',
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      `Sec-WebSocket-Protocol: ${TUNNEL_PROTOCOL}`,
+      `X-API-Tunnel-Token: ${token}`,
+      `X-API-Tunnel-Params: ${Buffer.from(JSON.stringify(parameters)).toString('base64')}`,
+      '',
+      '',
+    ]
+    const socket = await openTls(bed)
+    const { promise, resolve } = Promise.withResolvers<number>()
+    socket.once('data', (piece: Buffer) => resolve(statusOf(piece.toString())))
+    socket.once('close', () => resolve(0))
+    socket.write(lines.join(CRLF))
+    return promise.finally(() => socket.destroy())
+  }
+
+  it('registers at most as often as the token says, as one cluster', async () => {
+    const made = await importCluster(bed, 'raced')
+    const uids = Array.from({ length: 20 }, () => uuid(secureRandom))
+    const credential = 'c'.repeat(43)
+    const statuses = await Promise.all(uids.map((one) => connectStatus({ uid: one, token: made.token, credential })))
+    assert.deepEqual(statuses.filter((status) => status === 101).length, 1, statuses.join())
+    const [winner = ''] = uids.filter((_one, index) => statuses[index] === 101)
+    assert.equal(bed.running.objects.get(Clusters, made.id)?.status?.uid, winner)
+    const again = await Promise.all(uids.map(() => connectStatus({ uid: winner, token: made.token, credential })))
+    assert.equal(again.filter((status) => status === 101).length, 1, again.join())
+    assert.ok(
+      again.every((status) => status === 101 || status === 401),
+      again.join(),
+    )
+    const left = bed.running.objects.list(RegistrationTokens).find(({ spec }) => spec.cluster === made.id)
+    assert.equal(left?.spec.usesLeft, 0)
+    assert.equal((await bed.request('GET', `/v3/import/${made.token}_${made.id}.yaml`)).status, 404)
+  })
+
+  it('is one cluster, also when it registers with two tokens at once', async () => {
+    const two = await Promise.all(['one', 'two'].map((name) => importCluster(bed, name)))
+    const same = uuid(secureRandom)
+    const credential = 'c'.repeat(43)
+    const statuses = await Promise.all(two.map(({ token }) => connectStatus({ uid: same, token, credential })))
+    assert.deepEqual(statuses.toSorted(), [101, 409])
+  })
+
+  it('loses its tunnel when it is removed, whether it agrees or not', async () => {
+    const made = await importCluster(bed, 'removed')
+    await using _agent = startHostileAgent(bed, { token: made.token, uid: uuid(secureRandom), answer })
+    await connected(bed, made.id)
+    const slow = await openTls(bed)
+    slow.on('error', () => undefined)
+    const closed = new Promise((resolve) => slow.once('close', resolve))
+    slow.resume()
+    slow.write(raw('/silent').replace(imported.id, made.id))
+    assert.equal((await bed.request('DELETE', `/v3/clusters/${made.id}`, { token: bed.administrator })).status, 200)
+    assert.equal(
+      (await bed.request('GET', `/k8s/clusters/${made.id}/version`, { token: bed.administrator })).status,
+      404,
+    )
+    slow.end()
+    await closed
+    assert.ok(
+      !bed.running.objects.list(RegistrationTokens).some(({ spec }) => spec.cluster === made.id && spec.usesLeft > 1),
+    )
+  })
+
+  it('finds no secret of the server, and the logs have none', () => {
+    const secrets = [bed.administrator, imported.token, agent.credential]
+    for (const secret of secrets) {
+      assert.ok(!bed.logged().includes(secret))
+      assert.ok(!JSON.stringify(bed.audit).includes(secret))
+      assert.ok(!asked.join('').includes(secret))
+    }
+  })
+})
