@@ -270,6 +270,8 @@ kubelet-kills | 20 | root containers | kubelet cri containerd | reliability/kube
   No container is lost or doubled over 30 kills of the kubelet and 10 of containerd
 kubelet-faults | 20 | root go containers | kubelet cri containerd | reliability/kubelets.ts disk cut hang
   Both kubelets behave alike on a full disk, a cut network and a hanging runtime
+management-load | 3 | - | management cluster-agent component lib | reliability/management-load.ts
+  hyperkube server serves 100 users and 200 clusters while agents, tunnels and the server are killed
 worker-kills | 25 | root containers networks | supervisor | reliability/worker.ts
   The supervisor restarts a worker's processes in order over 200 rounds of kills
 test-suite | 600 | root | - | reliability/main.ts suite

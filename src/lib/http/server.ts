@@ -205,6 +205,8 @@ function createHttp2(state: State): Http2Server {
       // Bodies may be some MiB; 64 KiB of window would make each wait for many round trips.
       initialWindowSize: 256 << 10,
     },
+    // As for HTTP/1.1; the default of 128 refuses users with many groups. Their bytes are limited above.
+    maxHeaderListPairs: 2000,
     streamResetBurst: limits.streamResetBurst,
     streamResetRate: limits.streamResetRate,
     // MB. By default a client with ten of them on their way to it is refused further streams (ENHANCE_YOUR_CALM); how much

@@ -63,7 +63,11 @@ export class Memberships {
 
   /** The user as the management API sees it. */
   userOfManagement(user: User): ClusterUser {
-    const groups = this.membersOf(user).map(({ member: { spec }, role }) => {
+    // Administrators have every right already, and often made every cluster; headers are limited.
+    const members = this.membersOf(user)
+    const isAdministrator = members.some(({ role }) => role.metadata.name === ADMINISTRATOR)
+    const needed = isAdministrator ? members.filter(({ role }) => role.spec.scope === 'global') : members
+    const groups = needed.map(({ member: { spec }, role }) => {
       if (spec.cluster !== undefined) return `hk:in:${spec.cluster}:${nameOf(role)}`
       if (spec.project !== undefined) return projectGroup(spec.project, nameOf(role))
       return globalGroup(nameOf(role))

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { TLSSocket } from 'node:tls'
 
+import { Members } from '#management/kinds/access.ts'
+
 import { type ManagementBed, PASSWORD, startManagementBed } from './bed.ts'
 import {
   connected,
@@ -180,6 +182,18 @@ describe('credentials', () => {
     const forged = bed.administrator.replace(/.{43}$/, 'A'.repeat(43))
     for (const token of [forged, `${bed.administrator}A`, bed.administrator.toUpperCase(), '', 'hk_', 'hk__'])
       assert.equal((await bed.request('GET', '/v3/me', { token })).status, 401, token)
+  })
+
+  it('of a member of many clusters reach the management API', async () => {
+    const { name, token } = await bed.createUser('busy')
+    const create = (at: number): Promise<unknown> =>
+      bed.running.objects.create(Members, {
+        metadata: { name: `busy-${at}` },
+        spec: { user: name, role: 'cluster-member', cluster: `c-${at}` },
+      })
+    await Promise.all(Array.from({ length: 300 }, (_none, at) => create(at)))
+    for (const path of ['/api', '/k8s/clusters/local/version'])
+      assert.equal((await bed.request('GET', path, { token })).status, 200, path)
   })
 
   it('leave no trace in the logs', () => {

@@ -360,7 +360,7 @@ describe('a hostile cluster', () => {
     const same = uuid(secureRandom)
     const credential = 'c'.repeat(43)
     const statuses = await Promise.all(two.map(({ token }) => connectStatus({ uid: same, token, credential })))
-    assert.deepEqual(statuses.toSorted(), [101, 409])
+    assert.deepEqual(new Set(statuses), new Set([101, 409]))
   })
 
   it('loses its tunnel when it is removed, whether it agrees or not', async () => {

@@ -1,0 +1,171 @@
+/**
+ * Load and kills of the management server: `node test/reliability/management-load.ts [seconds]`. 200 simulated clusters and
+ * 100 users with 2000 requests a second, while agents and tunnels are killed 50 times and the server three times. No
+ * request may fail, except with 503 while its cluster is away.
+ */
+import { fork } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import { secureRandom } from '#lib/random.ts'
+
+import { ServerProcess } from './management/server-process.ts'
+import { type LoadUser, Traffic } from './management/traffic.ts'
+import type { AgentCommand } from './management/wire.ts'
+
+const CLUSTERS = 200
+const USERS = 100
+const CLUSTERS_OF_USER = 4
+const PER_SECOND = 2000
+const SERVER_KILLS = 3
+const AGENT_KILLS = 50
+const GOAL_RSS_BYTES = 600 << 20
+const GOAL_BACK_MS = 10_000
+const LIMIT_BACK_MS = 30_000
+const DAY_MS = 24 * 3_600_000
+const KINDS = '/k8s/clusters/local/apis/management.hyperkube.io/v1'
+
+const seconds = Number(process.argv[2] ?? 30)
+const dataDir = mkdtempSync(join(tmpdir(), 'management-load-'))
+const server = new ServerProcess(dataDir, await freePort())
+const agents = fork(join(import.meta.dirname, 'management', 'agents.ts'), { stdio: 'inherit' })
+const command = (one: AgentCommand): void => void agents.send(one)
+/** Until when each cluster, and the server, may be away. */
+const awayUntil: number[] = []
+let serverAwayUntil = 0
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+async function importClusters(): Promise<{ readonly ids: string[]; readonly tokens: string[] }> {
+  const ids: string[] = []
+  const tokens: string[] = []
+  for (let at = 0; at < CLUSTERS; at++) {
+    const made = await server.ask('POST', '/v3/clusters', { displayName: `c${at}` })
+    ids.push((made['cluster'] as { metadata: { name: string } }).metadata.name)
+    tokens.push(made['token'] as string)
+  }
+  return { ids, tokens }
+}
+
+/** With the objects that the routes would make, without the time of password hashes. */
+async function createUser(at: number, ids: readonly string[]): Promise<LoadUser> {
+  const { name: user } = (await server.ask('POST', '/v3/users', { username: `load-${at}` })) as { name: string }
+  const secret = secureRandom.bytes(32).toString('base64url')
+  const hash = createHash('sha256').update(secret).digest('hex')
+  const spec = { user, type: 'api', hash, expiresAt: new Date(Date.now() + DAY_MS).toISOString() }
+  const head = { apiVersion: 'management.hyperkube.io/v1' }
+  const token = { ...head, kind: 'Token', metadata: { name: `t-load-${at}` }, spec }
+  await server.ask('POST', `${KINDS}/tokens`, token)
+  const clusters = Array.from({ length: CLUSTERS_OF_USER }, (_none, step) => (at * 2 + step) % CLUSTERS)
+  for (const cluster of clusters)
+    await server.ask('POST', `/v3/clusters/${ids[cluster]}/members`, { role: 'cluster-member', user })
+  return { token: `hk_t-load-${at}_${secret}`, clusters }
+}
+
+/** The time until every cluster answers. */
+async function allBack(ids: readonly string[]): Promise<number> {
+  const began = performance.now()
+  const missing = new Set(ids)
+  while (missing.size > 0 && performance.now() - began < LIMIT_BACK_MS) {
+    for (const id of missing)
+      await server.ask('GET', `/k8s/clusters/${id}/version`).then(
+        () => missing.delete(id),
+        () => undefined,
+      )
+    await sleep(50)
+  }
+  return missing.size === 0 ? performance.now() - began : Infinity
+}
+
+async function killAgents(): Promise<void> {
+  for (let kill = 0; kill < AGENT_KILLS; kill++) {
+    await sleep((seconds * 1000) / AGENT_KILLS)
+    const cluster = secureRandom.int(CLUSTERS)
+    if (kill % 2 === 0) {
+      awayUntil[cluster] = performance.now() + GOAL_BACK_MS
+      command({ kill: cluster })
+      continue
+    }
+    // Which cluster has the connection is unknown here.
+    anyAwayUntil = performance.now() + GOAL_BACK_MS
+    command({ cut: secureRandom.float() })
+  }
+}
+
+let anyAwayUntil = 0
+
+async function killServer(ids: readonly string[]): Promise<number[]> {
+  const times: number[] = []
+  for (let kill = 0; kill < SERVER_KILLS; kill++) {
+    await sleep((seconds * 1000) / (SERVER_KILLS + 1) - 1000)
+    serverAwayUntil = Infinity
+    await server.kill()
+    await server.start()
+    times.push(await allBack(ids))
+    serverAwayUntil = performance.now() + 1000
+  }
+  return times
+}
+
+async function run(): Promise<number> {
+  await server.start()
+  await server.logIn()
+  const { ids, tokens } = await importClusters()
+  const users: LoadUser[] = []
+  for (let at = 0; at < USERS; at++) users.push(await createUser(at, ids))
+  command({ plan: { port: server.port, ca: server.ca, tokens } })
+  const first = await allBack(ids)
+  console.log(`${CLUSTERS} agents registered in ${Math.round(first)} ms`)
+  const memory = setInterval(() => server.sample(), 500)
+  const traffic = new Traffic({
+    url: server.url,
+    ca: server.ca,
+    users,
+    clusters: ids,
+    perSecond: PER_SECOND,
+    isAway: (cluster) => performance.now() < Math.max(awayUntil[cluster] ?? 0, anyAwayUntil),
+    isServerAway: () => performance.now() < serverAwayUntil,
+  })
+  const began = performance.now()
+  const [back] = await Promise.all([killServer(ids), killAgents(), traffic.run(seconds)])
+  const tookMs = performance.now() - began
+  clearInterval(memory)
+  return report(traffic, back, tookMs)
+}
+
+function report(traffic: Traffic, back: readonly number[], tookMs: number): number {
+  const { answers, unavailable, skipped, watchEvents, errors } = traffic
+  const errorCount = [...errors.values()].reduce((sum, count) => sum + count, 0)
+  for (const [what, count] of errors) console.log(`error: ${count} x ${what}`)
+  const mib = Math.round(server.maxRssBytes / (1 << 20))
+  console.log(
+    `answers ${answers} (${Math.round(answers / (tookMs / 1000))}/s), not sent ${skipped}, 503 ${unavailable}`,
+  )
+  console.log(`p50 ${Math.round(traffic.percentile(0.5))} ms, p99 ${Math.round(traffic.percentile(0.99))} ms`)
+  console.log(`watch events ${watchEvents}, memory of the server at most ${mib} MiB`)
+  console.log(`all agents back after ${back.map((ms) => Math.round(ms)).join(', ')} ms`)
+  const isGood = errorCount === 0 && server.maxRssBytes < GOAL_RSS_BYTES && back.every((ms) => ms < GOAL_BACK_MS)
+  const figures = `${errorCount} errors in ${answers} answers, ${mib} MiB, back in ${Math.round(Math.max(...back))} ms`
+  console.log(`${isGood ? 'PASS' : 'FAIL'}: ${figures}`)
+  return isGood ? 0 : 1
+}
+
+try {
+  process.exitCode = await run()
+} finally {
+  agents.disconnect()
+  await server.close()
+  rmSync(dataDir, { recursive: true, force: true })
+}
