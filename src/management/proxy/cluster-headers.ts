@@ -49,7 +49,7 @@ const SAFETY: IncomingHttpHeaders = {
   'x-frame-options': 'DENY',
 }
 
-interface Asked {
+interface ProxiedRequest {
   readonly cluster: string
   /** Path and query of the request for the cluster. */
   readonly path: string
@@ -57,11 +57,11 @@ interface Asked {
   readonly origin: string
 }
 
-export function responseFilter(asked: Asked): (headers: IncomingHttpHeaders) => IncomingHttpHeaders {
+export function responseFilter(request: ProxiedRequest): (headers: IncomingHttpHeaders) => IncomingHttpHeaders {
   return (headers) => {
     const kept = Object.entries(headers).filter(([name]) => PASSED.has(name))
     const { location, 'cache-control': caching } = headers
-    const inside = location === undefined ? undefined : locationInside(location, asked)
+    const inside = location === undefined ? undefined : locationInside(location, request)
     return {
       ...Object.fromEntries(kept),
       ...SAFETY,
@@ -76,7 +76,7 @@ export function responseFilter(asked: Asked): (headers: IncomingHttpHeaders) => 
  * The redirect within the same cluster; undefined for others. Clients repeat the request with their credentials, so a
  * cluster could otherwise use them for another cluster.
  */
-function locationInside(location: string, { cluster, path, origin }: Asked): string | undefined {
+function locationInside(location: string, { cluster, path, origin }: ProxiedRequest): string | undefined {
   const to = URL.parse(location, `${origin}${path}`)
   if (to === null || to.origin !== new URL(origin).origin) return undefined
   const target = `${to.pathname}${to.search}`

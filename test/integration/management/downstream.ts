@@ -198,6 +198,7 @@ function isWhole(text: string): boolean {
   if (end < 0) return false
   const body = text.slice(end + 4)
   if (text.startsWith('HTTP/1.1 101')) return body.includes('hello')
+  if (/^HTTP\/1\.1 204/m.test(text)) return true
   const [, length] = /\r\ncontent-length: *(\d+)/i.exec(text.slice(0, end)) ?? []
   return length === undefined ? body.endsWith('0\r\n\r\n') : body.length >= Number(length)
 }
