@@ -79,12 +79,13 @@ async function allBack(ids: readonly string[]): Promise<number> {
   const began = performance.now()
   const missing = new Set(ids)
   while (missing.size > 0 && performance.now() - began < LIMIT_BACK_MS) {
-    for (const id of missing)
-      await server.ask('GET', `/k8s/clusters/${id}/version`).then(
-        () => missing.delete(id),
-        () => undefined,
-      )
-    await sleep(50)
+    // At once: one after the other would measure the latency of 200 requests.
+    const asks = [...missing].map(async (id) => {
+      await server.ask('GET', `/k8s/clusters/${id}/version`)
+      missing.delete(id)
+    })
+    await Promise.allSettled(asks)
+    await sleep(200)
   }
   return missing.size === 0 ? performance.now() - began : Infinity
 }
