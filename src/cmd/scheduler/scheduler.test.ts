@@ -34,7 +34,7 @@ describe('flags of kube-scheduler', () => {
     [['--kubeconfig=nowhere'], 'stat nowhere: no such file or directory'],
     [
       ['--leader-elect-resource-lock=endpoints'],
-      '--leader-elect-resource-lock=endpoints is not supported: who leads is said in a Lease',
+      '--leader-elect-resource-lock=endpoints is not supported: leader election uses a Lease',
     ],
     [
       ['--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true'],

@@ -4,26 +4,31 @@ import type { FlagGroup, FlagsOf } from '#lib/flags/flag-support.ts'
 
 const AUTHENTICATION = {
   'authentication-kubeconfig':
-    'string Kubeconfig of the API server that knows tokens and authorities; none: only --client-ca-file counts',
-  'authentication-skip-lookup': 'bool Whether authorities are not looked up in the cluster',
-  'authentication-token-webhook-cache-ttl': 'duration =10s How long answers about tokens are kept',
-  'authentication-tolerate-lookup-failure': 'bool Whether to start without authorities that cannot be looked up',
-  'client-ca-file': 'string PEM file with authorities whose certificates say who a client is',
-  'requestheader-allowed-names': 'strings Common names of proxies whose headers are believed; none: any',
-  'requestheader-client-ca-file': 'string PEM file with authorities of proxies whose headers are believed',
-  'requestheader-extra-headers-prefix': 'strings =x-remote-extra- What headers with more about a user begin with',
-  'requestheader-group-headers': 'strings =x-remote-group Headers with the groups of a user',
-  'requestheader-uid-headers': 'strings Headers with the uid of a user',
-  'requestheader-username-headers': 'strings =x-remote-user Headers with the name of a user',
+    'string Kubeconfig of the API server that reviews tokens and publishes the certificate authorities of clients. If empty, only --client-ca-file applies.',
+  'authentication-skip-lookup': 'bool If true, do not read the certificate authorities of clients from the cluster.',
+  'authentication-token-webhook-cache-ttl': 'duration =10s Time to cache the results of token reviews.',
+  'authentication-tolerate-lookup-failure':
+    'bool If true, start even if the certificate authorities cannot be read from the cluster.',
+  'client-ca-file':
+    'string PEM file with certificate authorities. A client with a certificate of one of them is the user named in its common name.',
+  'requestheader-allowed-names':
+    'strings Common names of proxies whose identity headers are trusted. If empty, every certificate of --requestheader-client-ca-file is accepted.',
+  'requestheader-client-ca-file':
+    'string PEM file with the certificate authorities of proxies whose identity headers are trusted.',
+  'requestheader-extra-headers-prefix':
+    'strings =x-remote-extra- Prefixes of the headers with extra attributes of the user.',
+  'requestheader-group-headers': 'strings =x-remote-group Headers with the groups of the user.',
+  'requestheader-uid-headers': 'strings Headers with the UID of the user.',
+  'requestheader-username-headers': 'strings =x-remote-user Headers with the name of the user.',
 } as const
 
 const AUTHORIZATION = {
   'authorization-always-allow-paths':
-    'strings =/healthz,/readyz,/livez Paths that are for everybody; "*" at the end stands for all below',
+    'strings =/healthz,/readyz,/livez Paths that need no authorization. A "*" at the end matches all paths below.',
   'authorization-kubeconfig':
-    'string Kubeconfig of the API server that knows who may what; none: nobody may see the other paths',
-  'authorization-webhook-cache-authorized-ttl': 'duration =10s How long a yes is kept',
-  'authorization-webhook-cache-unauthorized-ttl': 'duration =10s How long a no is kept',
+    'string Kubeconfig of the API server that authorizes requests. If empty, only the paths of --authorization-always-allow-paths are served.',
+  'authorization-webhook-cache-authorized-ttl': 'duration =10s Time to cache allowed results of authorization.',
+  'authorization-webhook-cache-unauthorized-ttl': 'duration =10s Time to cache denied results of authorization.',
 } as const
 
 export interface DelegatedAuthenticationValues extends RowValues<typeof AUTHENTICATION> {}

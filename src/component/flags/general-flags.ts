@@ -32,28 +32,30 @@ const KINDS: ServerKinds = {
 
 const GENERIC = {
   'advertise-address':
-    'ip Address under which the cluster reaches this server; default: --bind-address, or that of the default interface',
+    'ip Address that the cluster uses to reach this server. Default: --bind-address, or the address of the default interface.',
   'cors-allowed-origins':
-    'strings Regular expressions for origins of web pages that may call this server; each must say where the host begins and ends: //example\\.com(:|$)',
-  'emulated-version': 'strings Version to behave as; only "kube=1.36"',
-  'external-hostname': 'string Name under which others reach this server, for addresses in its documents',
+    'strings Regular expressions of the origins whose web pages may call this server. Each must anchor the start and the end of the host: //example\\.com(:|$)',
+  'emulated-version': 'strings Version whose behavior the server emulates. Only "kube=1.36" is supported.',
+  'external-hostname': 'string Host name of this server in the URLs of its documents.',
   'feature-gates': 'gates Feature gates',
   'max-mutating-requests-inflight':
-    'int =200 With --max-requests-inflight, how many seats requests have; without priority and fairness, how many writes run at once (0: no limit)',
+    'int =200 Adds up with --max-requests-inflight to the number of seats. Without priority and fairness: maximum number of concurrent writes (0: no limit).',
   'max-requests-inflight':
-    'int =400 With --max-mutating-requests-inflight, how many seats requests have; without priority and fairness, how many reads run at once (0: no limit)',
-  'min-request-timeout': 'int =1800 Seconds a watch lasts that does not say, and up to twice as long by chance',
-  'request-timeout': 'duration =1m0s How long a request may take, watches excepted',
-  'shutdown-delay-duration': 'duration How long to go on serving, with /readyz failing, before stopping',
-  'strict-transport-security-directives': 'strings Directives of the header Strict-Transport-Security; none: no header',
-  'emulation-forward-compatible': 'bool unsupported: there is no emulation of other versions',
-  'goaway-chance': 'float unsupported: clients are not sent away by chance',
-  'livez-grace-period': 'duration idle: the server listens when its start is complete',
-  'min-compatibility-version': 'strings unsupported: there is no emulation of other versions',
-  'runtime-config-emulation-forward-compatible': 'bool unsupported: there is no emulation of other versions',
-  'shutdown-send-retry-after': 'bool unsupported: a server that stops accepts no more connections',
+    'int =400 Adds up with --max-mutating-requests-inflight to the number of seats. Without priority and fairness: maximum number of concurrent reads (0: no limit).',
+  'min-request-timeout':
+    'int =1800 Minimum timeout in seconds of a watch that sets none. The server picks a random value up to twice as long.',
+  'request-timeout': 'duration =1m0s Maximum duration of a request. Watches are exempt.',
+  'shutdown-delay-duration': 'duration Time to keep serving before the server stops, while /readyz fails.',
+  'strict-transport-security-directives':
+    'strings Directives of the header Strict-Transport-Security. If empty, the header is not sent.',
+  'emulation-forward-compatible': 'bool unsupported: the server does not emulate other versions',
+  'goaway-chance': 'float unsupported: the server does not close HTTP/2 connections at random',
+  'livez-grace-period': 'duration idle: the server listens only after its start is complete',
+  'min-compatibility-version': 'strings unsupported: the server does not emulate other versions',
+  'runtime-config-emulation-forward-compatible': 'bool unsupported: the server does not emulate other versions',
+  'shutdown-send-retry-after': 'bool unsupported: a stopping server accepts no new connections',
   'shutdown-watch-termination-grace-period': 'duration unsupported: watches end when the server stops',
-  'storage-initialization-timeout': 'duration =1m0s idle: the server listens when its storage is ready',
+  'storage-initialization-timeout': 'duration =1m0s idle: the server listens only after its storage is ready',
 } as const
 
 export interface GenericValues extends RowValues<typeof GENERIC, ServerKinds> {}
@@ -63,12 +65,12 @@ export const GENERIC_FLAGS: FlagsOf<GenericValues> & FlagGroup = flagRows(GENERI
 })
 
 const FEATURES = {
-  'contention-profiling': 'bool unsupported: there are no locks to profile',
+  'contention-profiling': 'bool unsupported: the process has no locks to profile',
   'debug-socket-path': 'string unsupported: profile with "node --inspect"',
   'enable-priority-and-fairness':
-    'bool =true Whether flow schemas and priority levels decide whose turn it is; otherwise the two --max-…-inflight flags limit requests',
+    'bool =true If true, flow schemas and priority levels queue requests. Otherwise the --max-…-inflight flags limit them.',
   profiling:
-    'bool =true Whether /debug answers: /debug/flags/v sets how much the log says; profiles are taken with "node --inspect"',
+    'bool =true If true, serve /debug. /debug/flags/v sets the log verbosity. Take profiles with "node --inspect".',
 } as const
 
 export interface FeatureValues extends RowValues<typeof FEATURES> {}
@@ -79,15 +81,15 @@ export const SERVER_LOG_FLAGS: FlagGroup = {
   ...LOG_FLAGS,
   ...flagRows(
     {
-      'log-json-info-buffer-size': 'quantity =0 idle: lines are written as they come',
-      'log-text-info-buffer-size': 'quantity =0 idle: lines are written as they come',
+      'log-json-info-buffer-size': 'quantity =0 idle: log lines are written without a buffer',
+      'log-text-info-buffer-size': 'quantity =0 idle: log lines are written without a buffer',
     },
     KINDS,
   ),
 }
 
 const TRACES = {
-  'tracing-config-file': 'string File that says where spans of requests go, and how many traces begin here',
+  'tracing-config-file': 'string File with the endpoint and the sampling rate of request traces.',
 } as const
 
 export interface TraceValues extends RowValues<typeof TRACES> {}
@@ -95,7 +97,7 @@ export interface TraceValues extends RowValues<typeof TRACES> {}
 export const TRACE_FLAGS: FlagsOf<TraceValues> & FlagGroup = flagRows(TRACES)
 
 export const EGRESS_FLAGS: FlagGroup = flagRows({
-  'egress-selector-config-file': 'string unsupported: connections are made directly',
+  'egress-selector-config-file': 'string unsupported: the server opens all connections directly',
 })
 
 /** Removed from upstream; the values keep their meaning. */
@@ -109,43 +111,43 @@ export const CLOUD_FLAGS: FlagGroup = flagRows(
 )
 
 const MISC = {
-  'allow-privileged': 'bool Whether containers may be privileged',
-  'event-ttl': 'duration =1h0m0s How long events are kept',
+  'allow-privileged': 'bool If true, allow privileged containers.',
+  'event-ttl': 'duration =1h0m0s Time to keep events.',
   'kubelet-certificate-authority':
-    'string PEM file with the authority of kubelets; none: their certificates are not checked',
-  'kubelet-client-certificate': 'string PEM file with our certificate for kubelets',
-  'kubelet-client-key': 'string PEM file with the key of --kubelet-client-certificate',
-  'kubelet-port': 'uint =10250 Port of kubelets whose Node does not say',
+    'string PEM file with the certificate authority of kubelets. If empty, their certificates are not verified.',
+  'kubelet-client-certificate': 'string PEM file with the client certificate for kubelets.',
+  'kubelet-client-key': 'string PEM file with the key of --kubelet-client-certificate.',
+  'kubelet-port': 'uint =10250 Port of kubelets whose Node does not specify one.',
   'kubelet-preferred-address-types':
-    'strings =Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP Types of node addresses, in the order in which they are tried',
-  'kubelet-timeout': 'duration =5s How long a connection to a kubelet may take to be made',
-  'proxy-client-cert-file': 'string PEM file with our certificate for aggregated servers',
-  'proxy-client-key-file': 'string PEM file with the key of --proxy-client-cert-file',
-  'service-account-signing-key-file': 'string PEM file with the private key that signs ServiceAccount tokens',
+    'strings =Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP Preferred types of node addresses, most preferred first.',
+  'kubelet-timeout': 'duration =5s Timeout for connecting to a kubelet.',
+  'proxy-client-cert-file': 'string PEM file with the client certificate for aggregated API servers.',
+  'proxy-client-key-file': 'string PEM file with the key of --proxy-client-cert-file.',
+  'service-account-signing-key-file': 'string PEM file with the private key that signs ServiceAccount tokens.',
   'service-cluster-ip-range':
-    'string Block of addresses for Services, or two of both families, the first being the default',
-  'service-node-port-range': 'portRange =30000-32767 Ports for Services on every node, both ends included',
+    'string CIDR block of Service addresses, or one of each IP family. The first is the default.',
+  'service-node-port-range': 'portRange =30000-32767 Ports for Services of type NodePort, both ends included.',
   'aggregator-reject-forwarding-redirect':
-    'bool =true unsupported: redirects of aggregated servers are never passed on',
-  'apiserver-count': 'int =1 Servers expected in the cluster, for --endpoint-reconciler-type=master-count',
+    'bool =true unsupported: the server never passes on redirects of aggregated API servers',
+  'apiserver-count': 'int =1 Number of API servers in the cluster, for --endpoint-reconciler-type=master-count.',
   'coordinated-leadership-lease-duration':
-    'duration =15s How long servers keep away from the lease of the server that elects leaders',
+    'duration =15s Time that other servers wait for the leader to renew the lease of leader election.',
   'coordinated-leadership-renew-deadline':
-    'duration =10s How long the server that elects leaders goes on without renewing its lease',
+    'duration =10s Time after which a leader that cannot renew the lease of leader election gives up.',
   'coordinated-leadership-retry-period':
-    'duration =2s How long servers wait between attempts to get or renew that lease',
+    'duration =2s Time between attempts to acquire or renew the lease of leader election.',
   'enable-aggregator-routing':
-    'bool idle: aggregated servers and webhooks are always called at the endpoints of their Service',
-  'enable-logs-handler': 'bool unsupported: logs are not served',
+    'bool idle: the server always calls aggregated API servers and webhooks at the endpoints of their Service',
+  'enable-logs-handler': 'bool unsupported: the server does not serve log files',
   'endpoint-reconciler-type':
-    'string =lease How servers find each other for the endpoints of the Service "kubernetes" (lease, master-count, none)',
-  'insecure-port': 'int unsupported: there is no port without TLS',
-  'kubelet-read-only-port': 'uint =10255 idle: the read-only port of kubelets is never used',
+    'string =lease How servers maintain the endpoints of the Service "kubernetes": lease, master-count or none.',
+  'insecure-port': 'int unsupported: all ports use TLS',
+  'kubelet-read-only-port': 'uint =10255 idle: the server never uses the read-only port of kubelets',
   'kubernetes-service-node-port': 'int unsupported: the Service "kubernetes" is of type ClusterIP',
-  'max-connection-bytes-per-sec': 'int64 unsupported: connections are not throttled',
-  'peer-advertise-ip': 'string unsupported: requests are not passed on between servers',
-  'peer-advertise-port': 'string unsupported: requests are not passed on between servers',
-  'peer-ca-file': 'string unsupported: requests are not passed on between servers',
+  'max-connection-bytes-per-sec': 'int64 unsupported: the server does not limit the rate of connections',
+  'peer-advertise-ip': 'string unsupported: servers do not pass requests on to each other',
+  'peer-advertise-port': 'string unsupported: servers do not pass requests on to each other',
+  'peer-ca-file': 'string unsupported: servers do not pass requests on to each other',
   'service-account-signing-endpoint': 'string unsupported: use --service-account-signing-key-file',
 } as const
 

@@ -3,13 +3,13 @@ import { flagRows, type RowValues } from '#lib/flags/flag-rows.ts'
 import type { FlagGroup, FlagsOf } from '#lib/flags/flag-support.ts'
 
 const LEADER_ELECTION = {
-  'leader-elect': 'bool =true Whether to work only while being the leader of several of these',
-  'leader-elect-lease-duration': 'duration =15s How long others wait for a leader that is silent',
-  'leader-elect-renew-deadline': 'duration =10s How long a leader goes on that cannot say so',
-  'leader-elect-resource-lock': 'string =leases unsupported: who leads is said in a Lease',
-  'leader-elect-resource-name': 'string Name of the Lease that says who leads',
-  'leader-elect-resource-namespace': 'string =kube-system Namespace of the Lease',
-  'leader-elect-retry-period': 'duration =2s How often the Lease is looked at and renewed',
+  'leader-elect': 'bool =true If true, run only while this replica is the leader.',
+  'leader-elect-lease-duration': 'duration =15s Time that other replicas wait for the leader to renew its Lease.',
+  'leader-elect-renew-deadline': 'duration =10s Time after which a leader that cannot renew its Lease stops.',
+  'leader-elect-resource-lock': 'string =leases unsupported: leader election uses a Lease',
+  'leader-elect-resource-name': 'string Name of the Lease.',
+  'leader-elect-resource-namespace': 'string =kube-system Namespace of the Lease.',
+  'leader-elect-retry-period': 'duration =2s Time between attempts to acquire or renew the Lease.',
 } as const
 
 export interface LeaderElectionValues extends RowValues<typeof LEADER_ELECTION> {}

@@ -6,11 +6,10 @@ import { parseYaml } from '#lib/yaml/yaml.ts'
 import { KUBERNETES_VERSION } from '#model/version.ts'
 
 const METRICS = {
-  'allow-metric-labels': `stringMap Values that labels may have, all others being shown as "unexpected": metric1,label1='v1,v2', metric1,label2='v1'`,
-  'allow-metric-labels-manifest': 'string YAML file with the same as --allow-metric-labels',
-  'disabled-metrics': 'strings Metrics that are not shown, by their full names',
-  'show-hidden-metrics-for-version':
-    'string The release before this one, to be shown once more what it has hidden since',
+  'allow-metric-labels': `stringMap Allowed values of metric labels: metric1,label1='v1,v2', metric1,label2='v1'. Other values appear as "unexpected".`,
+  'allow-metric-labels-manifest': 'string YAML file with the content of --allow-metric-labels.',
+  'disabled-metrics': 'strings Full names of metrics to omit.',
+  'show-hidden-metrics-for-version': 'string Previous minor version, to show the metrics that this version hides.',
 } as const
 
 export interface MetricsValues extends RowValues<typeof METRICS> {}

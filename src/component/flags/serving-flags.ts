@@ -13,33 +13,33 @@ interface StorageKinds {
 
 const STORAGE = {
   datastore:
-    'string Where objects are stored: "sqlite:FILE", "memory", or the URLs of an etcd cluster, separated by commas; instead of --etcd-servers',
+    'string Store of the objects: "sqlite:FILE", "memory" or comma-separated URLs of an etcd cluster. Replaces --etcd-servers.',
   'encryption-key-file':
-    'string hyperkube only: file with the key that Secrets are encrypted with at rest, made when it is not there, for those who have no --encryption-provider-config',
-  'encryption-provider-config': 'string File that says which resources are encrypted at rest, and with what',
+    'string hyperkube only: file with the key that encrypts Secrets at rest. The server creates it if it is missing. Ignored with --encryption-provider-config.',
+  'encryption-provider-config': 'string File with the resources that are encrypted at rest, and their providers.',
   'encryption-provider-config-automatic-reload':
-    'bool Whether the file of --encryption-provider-config is read again when it changes',
-  'etcd-cafile': 'string PEM file with the authority of the etcd cluster',
-  'etcd-certfile': 'string PEM file with our certificate for the etcd cluster',
-  'etcd-compaction-interval':
-    'duration =5m0s How much history is kept; older revisions are compacted. 0 leaves compaction to others',
-  'etcd-keyfile': 'string PEM file with the key of --etcd-certfile',
-  'etcd-prefix': 'string =/registry What keys begin with in the store; only "/registry" is supported',
-  'etcd-servers': 'strings URLs of the etcd cluster (scheme://ip:port), separated by commas',
-  'storage-backend': 'backend Kind of the store behind --etcd-servers: "etcd3"',
+    'bool If true, reload the file of --encryption-provider-config when it changes.',
+  'etcd-cafile': 'string PEM file with the certificate authority of the etcd cluster.',
+  'etcd-certfile': 'string PEM file with the client certificate for the etcd cluster.',
+  'etcd-compaction-interval': 'duration =5m0s Age at which old revisions are compacted. 0 disables compaction.',
+  'etcd-keyfile': 'string PEM file with the key of --etcd-certfile.',
+  'etcd-prefix': 'string =/registry Prefix of all keys in the store. Only "/registry" is supported.',
+  'etcd-servers': 'strings URLs of the etcd cluster (scheme://ip:port), separated by commas.',
+  'storage-backend': 'backend Type of the store behind --etcd-servers: "etcd3".',
   'storage-media-type':
-    'string =application/vnd.kubernetes.protobuf Form of stored objects, where they have it. Both are read; unless this is given, JSON is written',
-  'default-watch-cache-size': 'int =100 idle: watch caches size themselves',
-  'delete-collection-workers': 'int =1 Workers for each deletion of a collection; each has 16 objects under way',
-  'enable-garbage-collector': 'bool =true unsupported: the garbage collector is part of every cluster',
-  'etcd-count-metric-poll-period': 'duration =1m0s idle: objects are counted when metrics are read',
-  'etcd-db-metric-poll-interval': 'duration =30s idle: the size of the store is asked for when metrics are read',
-  'etcd-healthcheck-timeout': 'duration =2s idle: the store has time limits of its own',
-  'etcd-readycheck-timeout': 'duration =2s idle: the store has time limits of its own',
+    'string =application/vnd.kubernetes.protobuf Media type of stored objects. The server reads JSON and protobuf, and writes JSON unless this flag is set.',
+  'default-watch-cache-size': 'int =100 idle: watch caches adjust their size',
+  'delete-collection-workers':
+    'int =1 Number of workers for each request that deletes a collection. Each deletes up to 16 objects at a time.',
+  'enable-garbage-collector': 'bool =true unsupported: every cluster has a garbage collector',
+  'etcd-count-metric-poll-period': 'duration =1m0s idle: the server counts objects when metrics are read',
+  'etcd-db-metric-poll-interval': 'duration =30s idle: the server asks for the size of the store when metrics are read',
+  'etcd-healthcheck-timeout': 'duration =2s idle: the store has its own timeouts',
+  'etcd-readycheck-timeout': 'duration =2s idle: the store has its own timeouts',
   'etcd-servers-overrides': 'strings unsupported: all objects are in one store',
-  'lease-reuse-duration-seconds': 'int64 =60 For how long events may share a lease',
-  'watch-cache': 'bool =true unsupported: everything is read through the watch cache',
-  'watch-cache-sizes': 'strings idle: watch caches size themselves',
+  'lease-reuse-duration-seconds': 'int64 =60 Time in seconds during which events share an etcd lease.',
+  'watch-cache': 'bool =true unsupported: all reads use the watch cache',
+  'watch-cache-sizes': 'strings idle: watch caches adjust their size',
 } as const
 
 export interface StorageValues extends RowValues<typeof STORAGE, StorageKinds> {}
@@ -60,22 +60,22 @@ interface ServingKinds {
 }
 
 const SERVING = {
-  'bind-address':
-    'ip =0.0.0.0 Address to listen on. Unspecified (0.0.0.0 or ::): all interfaces and families of addresses',
+  'bind-address': 'ip =0.0.0.0 Address to listen on. 0.0.0.0 and :: mean all interfaces and both IP families.',
   'cert-dir':
-    'string =/var/run/kubernetes Directory of apiserver.crt and apiserver.key, made when they are not there; not used with --tls-cert-file',
-  'http2-max-streams-per-connection': 'int Requests a client may have running on one HTTP/2 connection. 0: our default',
-  'permit-port-sharing': 'bool Let other processes listen on the same port (SO_REUSEPORT)',
-  'secure-port': 'int =6443 Port for HTTPS; 0 picks a free one, which is told in the log',
-  'tls-cert-file': 'string PEM file with the certificate to show, and those between it and its root',
+    'string =/var/run/kubernetes Directory of apiserver.crt and apiserver.key, which the server creates if they are missing. Ignored with --tls-cert-file.',
+  'http2-max-streams-per-connection':
+    'int Maximum number of concurrent streams of an HTTP/2 connection. 0 means the default of the server.',
+  'permit-port-sharing': 'bool If true, other processes may listen on the same port (SO_REUSEPORT).',
+  'secure-port': 'int =6443 HTTPS port. 0 picks a free port, which the server logs.',
+  'tls-cert-file': 'string PEM file with the certificate of the server, followed by its intermediate certificates.',
   'tls-cipher-suites': 'strings Cipher suites',
-  'tls-min-version': 'string Lowest version of TLS',
-  'tls-private-key-file': 'string PEM file with the key of --tls-cert-file',
+  'tls-min-version': 'string Minimum TLS version',
+  'tls-private-key-file': 'string PEM file with the key of --tls-cert-file.',
   'tls-sni-cert-key':
-    'namedCertificates Another certificate and key, with the names they are for behind a colon: "a.crt,a.key:*.example.com,example.com". May be repeated',
-  'disable-http2-serving': 'bool unsupported: HTTP/2 is always offered; clients may choose HTTP/1.1',
-  'permit-address-sharing': 'bool idle: addresses in TIME_WAIT are always taken over',
-  'tls-curve-preferences': 'int32Slice unsupported: curves are negotiated by OpenSSL, X25519 and P-256 first',
+    'namedCertificates Another certificate and key, optionally with the host names that they serve: "a.crt,a.key:*.example.com,example.com". May be repeated.',
+  'disable-http2-serving': 'bool unsupported: the server always offers HTTP/2; clients may choose HTTP/1.1',
+  'permit-address-sharing': 'bool idle: the server always reuses addresses in TIME_WAIT',
+  'tls-curve-preferences': 'int32Slice unsupported: OpenSSL negotiates the curves, X25519 and P-256 first',
 } as const
 
 export interface ServingValues extends RowValues<typeof SERVING, ServingKinds> {}
@@ -85,9 +85,9 @@ export const SERVING_FLAGS: FlagsOf<ServingValues> & FlagGroup = flagRows(
   { int32Slice: { ...strings, type: 'int32Slice', hint: 'int32Slice', plain: [] }, namedCertificates },
   {
     'tls-cipher-suites': {
-      usage: `Cipher suites offered, best first, for TLS 1.2; none: a safe choice.\nValues: ${[...CIPHER_SUITES.keys()].join(', ')}`,
+      usage: `Cipher suites for TLS 1.2, most preferred first. If empty, a secure default.\nValues: ${[...CIPHER_SUITES.keys()].join(', ')}`,
     },
-    'tls-min-version': { usage: `Lowest version of TLS: ${[...TLS_VERSIONS.keys()].join(', ')}` },
+    'tls-min-version': { usage: `Minimum TLS version: ${[...TLS_VERSIONS.keys()].join(', ')}` },
   },
 )
 

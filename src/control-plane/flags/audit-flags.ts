@@ -6,31 +6,31 @@ export type AuditSinkName = 'log' | 'webhook'
 
 /** The common flags of log and webhook, with the defaults of the log. */
 const SINK = {
-  'batch-buffer-size': 'int =10000 Events that may wait to be sent; further ones are lost; only with mode batch',
-  'batch-max-size': 'int =1 Events in a batch at most; only with mode batch',
-  'batch-max-wait': 'duration How long an event waits for its batch to fill; only with mode batch',
-  'batch-throttle-burst': 'int Batches sent at once after a pause; only with mode batch',
-  'batch-throttle-enable': 'bool Whether batches are limited in number; only with mode batch',
-  'batch-throttle-qps': 'float32 Batches a second on average; only with mode batch',
-  mode: 'string =blocking Whether requests wait for their events: "batch" (they do not), "blocking" (they do), "blocking-strict" (they are refused when their events cannot be stored)',
-  'truncate-enabled': 'bool Whether events that are too large lose their objects',
-  'truncate-max-batch-size': 'int64 =10485760 Bytes of a batch; larger ones are sent in parts',
+  'batch-buffer-size': 'int =10000 Maximum number of queued events. The server drops further ones. Only in batch mode.',
+  'batch-max-size': 'int =1 Maximum number of events in a batch. Only in batch mode.',
+  'batch-max-wait': 'duration Maximum time that an event waits until its batch is full. Only in batch mode.',
+  'batch-throttle-burst': 'int Maximum number of batches in a burst. Only in batch mode.',
+  'batch-throttle-enable': 'bool If true, limit the rate of batches. Only in batch mode.',
+  'batch-throttle-qps': 'float32 Maximum average number of batches per second. Only in batch mode.',
+  mode: 'string =blocking "batch" buffers events, "blocking" delays each response until its event is written, "blocking-strict" also fails requests whose event cannot be written.',
+  'truncate-enabled': 'bool If true, omit objects from events that are too large.',
+  'truncate-max-batch-size': 'int64 =10485760 Maximum size of a batch in bytes. The server splits larger ones.',
   'truncate-max-event-size':
-    'int64 =102400 Bytes of an event; larger ones lose their objects, and are lost when that is not enough',
+    'int64 =102400 Maximum size of an event in bytes. The server omits the objects of larger ones, and drops events that are still too large.',
   version: 'string =audit.k8s.io/v1 Version of events: audit.k8s.io/v1',
 } as const
 
 const AUDIT = {
-  'audit-log-compress': 'bool Whether files that were put aside are compressed with gzip',
-  'audit-log-format': 'string =json Form of the lines: "json", or "legacy", a line of text for people',
-  'audit-log-maxage': 'int =366 Days that files are kept which were put aside. 0: for ever',
-  'audit-log-maxbackup': 'int =100 How many files are kept which were put aside. 0: all',
-  'audit-log-maxsize': 'int =100 Megabytes at which the file is put aside and begun anew. 0: never',
-  'audit-log-path': 'string File of the audit log; "-" is standard output. None: there is no audit log',
-  'audit-policy-file': 'string File that says how much is recorded of which requests. None: nothing',
-  'audit-webhook-batch-initial-backoff': 'duration =10s The same as --audit-webhook-initial-backoff',
-  'audit-webhook-config-file': 'string Kubeconfig of a webhook that gets events',
-  'audit-webhook-initial-backoff': 'duration =10s How long to wait before sending events again that could not be sent',
+  'audit-log-compress': 'bool If true, compress rotated files with gzip.',
+  'audit-log-format': 'string =json Format of the lines: "json", or "legacy" for one line of text per event.',
+  'audit-log-maxage': 'int =366 Maximum age of rotated files in days. 0 means no limit.',
+  'audit-log-maxbackup': 'int =100 Maximum number of rotated files. 0 means no limit.',
+  'audit-log-maxsize': 'int =100 Size in megabytes at which the file is rotated. 0 disables rotation.',
+  'audit-log-path': 'string File of the audit log. "-" means standard output. If empty, there is no audit log.',
+  'audit-policy-file': 'string File with the audit policy. If empty, no events are recorded.',
+  'audit-webhook-batch-initial-backoff': 'duration =10s Same as --audit-webhook-initial-backoff.',
+  'audit-webhook-config-file': 'string Kubeconfig of a webhook that receives events.',
+  'audit-webhook-initial-backoff': 'duration =10s Time before the first retry of a failed batch.',
 } as const
 
 /** By the end of the flag's name. */

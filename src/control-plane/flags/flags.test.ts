@@ -62,8 +62,8 @@ describe('flags of kube-apiserver', () => {
 describe('findUnsupported', () => {
   it('rejects unsupported flags by name, with the given value', () => {
     assert.deepEqual(support(['--egress-selector-config-file=e.yaml', '--goaway-chance=0.02']).errors, [
-      '--goaway-chance=0.02 is not supported: clients are not sent away by chance',
-      '--egress-selector-config-file=e.yaml is not supported: connections are made directly',
+      '--goaway-chance=0.02 is not supported: the server does not close HTTP/2 connections at random',
+      '--egress-selector-config-file=e.yaml is not supported: the server opens all connections directly',
     ])
   })
 
@@ -75,7 +75,7 @@ describe('findUnsupported', () => {
   it('prints a note for a flag without effect', () => {
     assert.deepEqual(support(['--watch-cache-sizes=pods#100']), {
       errors: [],
-      notes: ['--watch-cache-sizes has no effect: watch caches size themselves'],
+      notes: ['--watch-cache-sizes has no effect: watch caches adjust their size'],
     })
   })
 

@@ -4,7 +4,7 @@
  * follows from the rows:
  *
  *     'request-timeout': 'duration =1m0s How long a request may take, watches excepted',
- *     'goaway-chance': 'float unsupported: clients are not sent away by chance',
+ *     'goaway-chance': 'float unsupported: the server does not close HTTP/2 connections at random',
  */
 import { type FlagGroup, type FlagsOf, idle, unsupported } from './flag-support.ts'
 import { type Flag, flag, type FlagOptions } from './flags.ts'
