@@ -6,7 +6,6 @@ import { compareText, goQuote } from '#lib/go/text.ts'
 
 import type { Command, Invocation } from '../command.ts'
 import { ExitError, KubectlError } from '../errors.ts'
-import { findNamed } from '../session/resource-names.ts'
 import { beginning, defineGenerator } from './generator.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
@@ -63,16 +62,20 @@ function partsOf(typed: string): { group: string; resource: string; subresource:
   return { resource: dot < 0 ? name : name.slice(0, dot), group: dot < 0 ? '' : name.slice(dot + 1), subresource }
 }
 
+/** A short name that several resources have is resolved, and upstream's warning is printed. */
 async function resourcesOf({ session }: Pick<Invocation, 'session'>, given: readonly string[]): Promise<Resource[]> {
   if (given.length === 0) return []
-  const kinds = await (await session.mapper()).kinds()
-  return typedResources(given).map((typed) => {
+  const mapper = await session.mapper()
+  const resources: Resource[] = []
+  for (const typed of typedResources(given)) {
     const { resource, group, subresource } = partsOf(typed)
-    const text = group === '' ? resource : `${resource}.${group}`
-    const found = resource === '' ? undefined : findNamed(kinds, text)?.kind
-    if (found === undefined) return { resource, group, subresource, isServed: false }
-    return { resource: found.plural, group: found.group, subresource, isServed: true }
-  })
+    const found = ['', '*'].includes(resource)
+      ? undefined
+      : await mapper.find(group === '' ? resource : `${resource}.${group}`)
+    if (found === undefined) resources.push({ resource, group, subresource, isServed: false })
+    else resources.push({ resource: found.plural, group: found.group, subresource, isServed: true })
+  }
+  return resources
 }
 
 /** Throws KubectlError. */

@@ -57,15 +57,19 @@ export class Mapper {
 
   /** `po`, `pods`, `deploy.apps`, `deployments.v1.apps`, `Pod`. Throws KubectlError. */
   async named(text: string): Promise<ServedKind> {
-    const found = await this.#lookup((kinds) => findNamed(kinds, text))
-    if (found !== undefined) {
-      const shortName = goQuote(text.split('.')[0] ?? '')
-      for (const other of found.alsoNamed) {
-        this.#options.onAmbiguous?.(`short name ${shortName} could also match lower priority resource ${other}`)
-      }
-      return found.kind
-    }
+    const found = await this.find(text)
+    if (found !== undefined) return found
     throw new KubectlError(`the server doesn't have a resource type ${goQuote(text.split('.')[0] ?? '')}`)
+  }
+
+  /** The same; undefined if the server has no such resource. */
+  async find(text: string): Promise<ServedKind | undefined> {
+    const found = await this.#lookup((kinds) => findNamed(kinds, text))
+    const shortName = goQuote(text.split('.')[0] ?? '')
+    for (const other of found?.alsoNamed ?? []) {
+      this.#options.onAmbiguous?.(`short name ${shortName} could also match lower priority resource ${other}`)
+    }
+    return found?.kind
   }
 
   /** The resource for a kind and version. Throws NoKindError. */
