@@ -31,6 +31,10 @@ import type { Route } from './port/route.ts'
 import { installKinds, installObjects } from './prepare.ts'
 import { clusterProxyRoutes } from './proxy/cluster-proxy.ts'
 import { OpenRequests } from './proxy/open-requests.ts'
+import { createUpController, type UpTools } from './up-clusters/controller.ts'
+import { UpLinks } from './up-clusters/links.ts'
+import type { UpPrograms } from './up-clusters/programs.ts'
+import { upRoutes, upSource } from './up-clusters/routes.ts'
 
 export interface ManagementPlan {
   readonly dataDir: string
@@ -54,6 +58,8 @@ export interface ManagementSurroundings extends ClusterSurroundings {
   readonly audit: (event: AuditEvent) => void
   /** Stores the password of the first administrator. The account is created after that. */
   readonly saveFirstPassword: (first: FirstAdministrator) => Promise<void>
+  /** Undefined: this server runs no clusters on its machine. */
+  readonly upPrograms: UpPrograms | undefined
 }
 
 export interface RunningManagement {
@@ -114,7 +120,7 @@ export async function startManagement(
   parts.listening(bound.port)
   const renewal = keepFresh(pkiOptions, pki, (fresh) => renew(plan, http, fresh))
   closing.defer(() => renewal.stop())
-  startControllers(parts.links, { around, cluster }, closing)
+  startControllers(parts, { around, cluster }, closing)
   const firstAdministrator = await parts.people.ensureFirstAdministrator(around.saveFirstPassword)
   return {
     url: parts.serverUrl(),
@@ -132,6 +138,7 @@ interface Parts {
   readonly routes: readonly Route[]
   readonly serve: Parameters<typeof createHttpServer>[0]['serve']
   readonly links: ClusterLinks
+  readonly up: UpTools | undefined
   readonly people: People
   readonly serverUrl: () => string
   readonly ca: () => string | undefined
@@ -162,11 +169,15 @@ function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Fo
   const hub = createTunnelHub(clock)
   const { certificate, key } = pki.frontProxyClient
   const local = openLocalLink({ clock, url: apiUrlOf(cluster), ca: pki.ca.certificatePem, certificate, key })
-  const links: ClusterLinks = { get: (name) => (name === LOCAL_CLUSTER ? local : hub.get(name)) }
+  const upLinks = new UpLinks(clock)
+  const links: ClusterLinks = {
+    get: (name) => (name === LOCAL_CLUSTER ? local : (upLinks.get(name) ?? hub.get(name))),
+  }
   const open = new OpenRequests(objects)
   objects.listen(Clusters, ({ metadata }, isDeleted) => isDeleted && hub.disconnect(metadata.name ?? ''))
   const shared = { objects, memberships, links, open, hub, serverUrl, ca, clock, log, people }
-  const routes = routesOf({ ...shared, isReady: () => isReady, ...plan, serverUrl })
+  const up = around.upPrograms === undefined ? undefined : { programs: around.upPrograms, links: upLinks }
+  const routes = routesOf({ ...shared, isReady: () => isReady, ...plan, serverUrl, hasUpClusters: up !== undefined })
   const serve = createPort({
     routes,
     authenticate: (exchange, address) => people.authenticate(exchange, address),
@@ -179,6 +190,7 @@ function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Fo
     routes,
     serve,
     links,
+    up,
     people,
     serverUrl,
     ca,
@@ -186,22 +198,27 @@ function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Fo
       port = bound
       isReady = true
     },
-    close: () => closeParts({ open, hub, people, local }),
+    close: () => closeParts({ open, hub, people, local, upLinks }),
   }
 }
 
 type RouteParts = Parameters<typeof clusterProxyRoutes>[0] &
   Parameters<typeof basicRoutes>[0] &
-  Omit<Parameters<typeof clusterRoutes>[0], 'createToken'> & { readonly people: People }
+  Omit<Parameters<typeof clusterRoutes>[0], 'createToken' | 'sources'> & {
+    readonly people: People
+    readonly hasUpClusters: boolean
+  }
 
 /** All routes of the port. */
 function routesOf(parts: RouteParts): readonly Route[] {
-  const { objects, people } = parts
+  const { objects, people, hasUpClusters } = parts
+  const sources = hasUpClusters ? [upSource(parts)] : []
   return [
     ...basicRoutes(parts),
     ...people.routes,
     ...agentRoutes({ ...parts, onChange: (name, agent) => void recordAgent(objects, name, agent) }),
-    ...clusterRoutes({ ...parts, createToken: (...token) => people.createToken(...token) }),
+    ...clusterRoutes({ ...parts, sources, createToken: (...token) => people.createToken(...token) }),
+    ...(hasUpClusters ? upRoutes(parts) : []),
     ...clusterProxyRoutes(parts),
   ]
 }
@@ -211,10 +228,12 @@ function closeParts(parts: {
   readonly hub: TunnelHub
   readonly people: People
   readonly local: ReturnType<typeof openLocalLink>
+  readonly upLinks: UpLinks
 }): Promise<void> {
   parts.open.close()
   parts.hub.close()
   parts.local.client.close()
+  parts.upLinks.close()
   return parts.people.close()
 }
 
@@ -242,7 +261,7 @@ async function recordAgent(objects: ManagementObjects, name: string, agent: Conn
 }
 
 function startControllers(
-  links: ClusterLinks,
+  { links, up }: Pick<Parts, 'links' | 'up'>,
   { around, cluster }: Pick<Foundation, 'around' | 'cluster'>,
   closing: AsyncDisposableStack,
 ): void {
@@ -250,7 +269,7 @@ function startControllers(
   const stop = new AbortController()
   const ended = runControllers(
     {
-      controllers: MANAGEMENT_CONTROLLERS,
+      controllers: [...MANAGEMENT_CONTROLLERS, ...(up === undefined ? [] : [createUpController(up)])],
       clock,
       random,
       log,

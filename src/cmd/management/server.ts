@@ -18,6 +18,8 @@ import { type ManagementPlan, type RunningManagement, startManagement } from '#m
 import { OWN_REPOSITORY } from '#model/own-image.ts'
 import { hyperkubeVersion, kubernetesVersion } from '#model/version.ts'
 
+import { createUpPrograms } from './up-programs.ts'
+
 const FLAGS = {
   server: {
     'data-dir': flag(
@@ -84,6 +86,10 @@ async function runServer(invocation: ServerInvocation, signal: AbortSignal): Pro
       host: hostname(),
       graceMs: GRACE_MS,
       audit: openAudit(invocation, plan, closing),
+      // Replicas that share an etcd cluster would start the clusters of one another.
+      upPrograms: plan.datastore.startsWith('sqlite:')
+        ? createUpPrograms(join(plan.dataDir, 'clusters'), invocation.env)
+        : undefined,
       saveFirstPassword: ({ username, password }) =>
         writeFileAtomically(join(plan.dataDir, PASSWORD_FILE), `${username} ${password}\n`, { mode: 0o600 }),
     },

@@ -46,10 +46,9 @@ async function healthOf(
   { settings: { links }, clock, signal }: Context,
 ): Promise<{ readonly found: Partial<ClusterStatus>; readonly conditions: readonly Finding[] }> {
   const link = links.get(cluster.metadata.name ?? '')
-  const isLocal = cluster.metadata.name === LOCAL_CLUSTER
+  const { source } = cluster.spec
   if (link === undefined) {
-    const message = 'The agent of the cluster is not connected.'
-    const finding = { status: 'False', reason: 'AgentDisconnected', message } as const
+    const finding = { status: 'False', ...UNREACHABLE[source] } as const
     return {
       found: {},
       conditions: [
@@ -58,20 +57,43 @@ async function healthOf(
       ],
     }
   }
-  const connected: Finding = isLocal
-    ? { type: CONNECTED, status: 'True', reason: 'Local', message: 'The cluster runs in the management server.' }
-    : { type: CONNECTED, status: 'True', reason: 'AgentConnected', message: 'The agent of the cluster is connected.' }
+  const connected: Finding = { type: CONNECTED, status: 'True', ...REACHABLE[source] }
   try {
     const limit = AbortSignal.any([signal, timeout(clock, PROBE_TIMEOUT_MS)])
     const { uid, ...found } = await probeCluster(clusterClient(link, clock), limit)
     const message = 'The API server of the cluster answers.'
-    // The uid of others is that of their registration: it finds the cluster of an agent, so a cluster must not change it.
+    // The uid of other clusters is that of their registration: it finds the cluster of an agent, so a cluster must not change it.
     const ready = { type: READY, status: 'True', reason: 'Answers', message } as const
-    return { found: isLocal ? { ...found, uid } : found, conditions: [connected, ready] }
+    const isOurs = source === 'local' || source === 'up'
+    return { found: isOurs ? { ...found, uid } : found, conditions: [connected, ready] }
   } catch (error) {
     const message = `The API server of the cluster does not answer: ${(error as Error).message.slice(0, MAX_REASON)}`
     return { found: {}, conditions: [connected, { type: READY, status: 'False', reason: 'DoesNotAnswer', message }] }
   }
+}
+
+type Cause = Pick<Finding, 'reason' | 'message'>
+
+const AGENT_DISCONNECTED: Cause = {
+  reason: 'AgentDisconnected',
+  message: 'The agent of the cluster is not connected.',
+}
+
+/** Why the condition Connected is False, by the source of the cluster. */
+const UNREACHABLE: Readonly<Record<Cluster['spec']['source'], Cause>> = {
+  local: AGENT_DISCONNECTED,
+  imported: AGENT_DISCONNECTED,
+  up: {
+    reason: 'NotRunning',
+    message: 'The cluster does not run on this machine; the condition Running has the reason.',
+  },
+}
+
+/** Why it is True. */
+const REACHABLE: Readonly<Record<Cluster['spec']['source'], Cause>> = {
+  local: { reason: 'Local', message: 'The cluster runs in the management server.' },
+  imported: { reason: 'AgentConnected', message: 'The agent of the cluster is connected.' },
+  up: { reason: 'Running', message: 'The cluster runs on the machine of the server.' },
 }
 
 /** Brings the RBAC objects of the roles and projects into each connected cluster. */

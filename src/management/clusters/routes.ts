@@ -22,6 +22,7 @@ import {
   viewOf,
   visibleCluster,
 } from './requests.ts'
+import type { ClusterSource } from './source.ts'
 import { userKubeconfig } from './user-kubeconfig.ts'
 
 export interface ClusterRoutesOptions extends ClusterAccess {
@@ -31,6 +32,8 @@ export interface ClusterRoutesOptions extends ClusterAccess {
   /** PEM; undefined: the certificate of the server is from a public authority. */
   readonly ca: () => string | undefined
   readonly agentImage: string
+  /** The sources of clusters besides agents. */
+  readonly sources: readonly ClusterSource[]
   /** Creates an API token for the person and returns its text. */
   readonly createToken: (person: Person, description: string, cluster: string | undefined) => Promise<string>
 }
@@ -72,16 +75,43 @@ async function createCluster(options: ClusterRoutesOptions, call: PersonCall): P
   const { objects, memberships } = options
   const may = memberships.membersOf(person.user).some(({ role }) => CREATORS.has(role.metadata.name ?? ''))
   if (!may) throw forbiddenError(CLUSTERS, '', 'creating clusters needs the global role clusters-create')
-  const { displayName, description = '', ...unknown } = await call.readBody()
-  refuseUnknown(unknown)
+  const { displayName, description = '', source: sourceName = 'imported', ...fields } = await call.readBody()
+  const source = sourceOf(options, sourceName)
+  if (source === undefined) throw badRequestError(`source must be one of ${sourceNames(options)}`)
   if (typeof displayName !== 'string' || displayName === '' || typeof description !== 'string')
     throw badRequestError('displayName must be a text')
+  const { spec, finalizers = [] } = source.draft(call, fields)
   const cluster = await objects.create(Clusters, {
-    metadata: { generateName: 'c-' },
-    spec: { displayName, description, source: 'imported' },
+    metadata: { generateName: 'c-', finalizers: [...finalizers] },
+    spec: { displayName, description, source: source.name, ...spec },
   })
   await createMember(objects, cluster, { role: CLUSTER_OWNER, user: person.user.metadata.name ?? '' })
-  return { status: 201, body: { cluster: viewOf(cluster), ...(await registrationOf(options, cluster, person)) } }
+  return { status: 201, body: { cluster: viewOf(cluster), ...(await source.created?.(cluster, call)) } }
+}
+
+/** Clusters whose agent connects. */
+function imported(options: ClusterRoutesOptions): ClusterSource {
+  return {
+    name: 'imported',
+    draft(_call, fields) {
+      refuseUnknown(fields)
+      return { spec: {} }
+    },
+    created: (cluster, { person }) => registrationOf(options, cluster, person),
+    remove: ({ metadata }, { exchange }) =>
+      cleanCluster(options, metadata.name ?? '', exchange.signal).then(
+        () => [],
+        (error: Error) => [`namespace ${AGENT_NAMESPACE}, roles and tokens of the server (${error.message})`],
+      ),
+  }
+}
+
+function sourceOf(options: ClusterRoutesOptions, name: unknown): ClusterSource | undefined {
+  return [imported(options), ...options.sources].find((source) => source.name === name)
+}
+
+function sourceNames({ sources }: ClusterRoutesOptions): string {
+  return ['imported', ...sources.map(({ name }) => name)].map((name) => `"${name}"`).join(', ')
 }
 
 async function register(options: ClusterRoutesOptions, call: PersonCall): Promise<Reply> {
@@ -135,19 +165,16 @@ async function kubeconfig(options: ClusterRoutesOptions, call: PersonCall): Prom
   return { status: 200, headers: ['Content-Type', 'application/yaml'], body }
 }
 
-/** Removes what the server made in the cluster, if the agent is connected, and forgets the cluster. */
+/** Removes what the server made in the cluster, as far as it can, and forgets the cluster. */
 async function removeCluster(options: ClusterRoutesOptions, call: PersonCall): Promise<Reply> {
   const { objects, hub } = options
-  const { metadata, spec } = ownedCluster(options, call)
-  const name = metadata.name ?? ''
-  if (spec.source === 'local') throw badRequestError('the cluster of the server itself cannot be removed')
-  const left = await cleanCluster(options, name, call.exchange.signal).then(
-    () => [],
-    (error: Error) => [`namespace ${AGENT_NAMESPACE}, roles and tokens of the server (${error.message})`],
-  )
+  const cluster = ownedCluster(options, call)
+  const name = cluster.metadata.name ?? ''
+  if (cluster.spec.source === 'local') throw badRequestError('the cluster of the server itself cannot be removed')
+  const left = await sourceOf(options, cluster.spec.source)?.remove?.(cluster, call)
   await objects.delete(Clusters, name)
   hub.disconnect(name)
-  return { status: 200, body: { left } }
+  return { status: 200, body: { left: left ?? [] } }
 }
 
 async function cleanCluster({ objects, hub }: ClusterRoutesOptions, name: string, signal: AbortSignal): Promise<void> {

@@ -27,9 +27,24 @@ export interface Cluster extends KubeObject {
 export interface ClusterSpec {
   readonly displayName: string
   readonly description?: string
-  /** `local`: the management cluster itself. `imported`: an agent in the cluster connects to the server. */
-  readonly source: 'local' | 'imported'
+  /**
+   * `local`: the management cluster itself. `imported`: an agent in the cluster connects to the server. `up`: a cluster of
+   * `hyperkube up` on the machine of the server.
+   */
+  readonly source: 'local' | 'imported' | 'up'
+  /** Only of clusters with source `up`. */
+  readonly up?: UpSettings
   readonly authorizedEndpoint?: AuthorizedEndpoint
+}
+
+/** A cluster of `hyperkube up`. */
+export interface UpSettings {
+  readonly runtime: 'simulated' | 'containerd'
+  readonly nodes: number
+  /** The cluster whose state this one begins with. */
+  readonly forkOf?: string
+  /** Default: true. A stopped cluster keeps its state. */
+  readonly running?: boolean
 }
 
 /** A way for users to the API server of the cluster that does not lead through the management server. */
@@ -70,6 +85,9 @@ export const ROLES_APPLIED = 'RolesApplied'
 /** The cluster knows the API tokens of its authorized endpoint. Absent: it never had one. */
 export const TOKENS_APPLIED = 'TokensApplied'
 
+/** The processes of a cluster on this machine run. */
+export const UP_RUNNING = 'Running'
+
 /** The name of the Cluster that is the management cluster. */
 export const LOCAL_CLUSTER = 'local'
 
@@ -85,6 +103,18 @@ const AUTHORIZED_ENDPOINT = record(
   ['enabled'],
 )
 
+const MAX_UP_NODES = 1000
+
+const UP = record(
+  {
+    runtime: immutable(oneOf('simulated', 'containerd')),
+    nodes: { ...INTEGER, minimum: 0, maximum: MAX_UP_NODES },
+    forkOf: immutable(NAME),
+    running: BOOLEAN,
+  },
+  ['runtime', 'nodes'],
+)
+
 export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
   kind: 'Cluster',
   plural: 'clusters',
@@ -94,7 +124,8 @@ export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
       {
         displayName: NAME,
         description: TEXT,
-        source: immutable(oneOf('local', 'imported')),
+        source: immutable(oneOf('local', 'imported', 'up')),
+        up: UP,
         authorizedEndpoint: AUTHORIZED_ENDPOINT,
       },
       ['displayName', 'source'],
@@ -103,6 +134,10 @@ export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
       {
         rule: "self.source != 'local' || !has(self.authorizedEndpoint)",
         message: 'the cluster of the server itself has no authorized endpoint',
+      },
+      {
+        rule: "(self.source == 'up') == has(self.up)",
+        message: 'clusters with source up, and only they, have settings in up',
       },
     ],
   },

@@ -14,7 +14,7 @@ import {
 } from '#meta/status-errors.ts'
 
 import type { Memberships } from '../access/memberships.ts'
-import { Clusters, LOCAL_CLUSTER } from '../kinds/cluster.ts'
+import { Clusters, type ClusterSpec, LOCAL_CLUSTER } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
 import type { ClusterLink, ClusterLinks, ClusterUser } from '../links/link.ts'
 import type { ManagementObjects } from '../objects.ts'
@@ -107,16 +107,20 @@ function linkTo({ objects, links, clock }: ClusterProxyOptions, cluster: string)
   const link = links.get(cluster)
   if (link !== undefined) return link
   const { spec, status } = objects.get(Clusters, cluster) ?? {}
-  const { displayName = cluster } = spec ?? {}
   const since = status?.agent?.disconnectedAt
-  const message =
-    since === undefined
-      ? `the agent of cluster "${displayName}" has not connected yet`
-      : `the agent of cluster "${displayName}" has been disconnected since ${since}`
+  const message = absence(spec, cluster, since)
   // kubectl repeats a request with Retry-After up to ten times before it shows the message.
   const isReturning = since !== undefined && clock.now() - Date.parse(since) < RETURN_MS
   const details = isReturning ? { retryAfterSeconds: RETRY_SECONDS } : {}
   throw failure({ code: 503, reason: 'ServiceUnavailable', message, details })
+}
+
+function absence(spec: ClusterSpec | undefined, cluster: string, since: string | undefined): string {
+  const { displayName = cluster, source } = spec ?? {}
+  if (source === 'up') return `cluster "${displayName}" is not running`
+  return since === undefined
+    ? `the agent of cluster "${displayName}" has not connected yet`
+    : `the agent of cluster "${displayName}" has been disconnected since ${since}`
 }
 
 interface Passage {

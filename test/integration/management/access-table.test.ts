@@ -59,6 +59,9 @@ GET /v3/clusters/:cluster/projects                401    404  200     200    200
 POST /v3/clusters/:cluster/projects               401    404  403     403    400   400   403     403    403      403
 PATCH /v3/clusters/:cluster/projects/:project     401    404  403     403    404   404   403     403    403      403
 DELETE /v3/clusters/:cluster/projects/:project    401    404  403     403    404   404   403     403    403      403
+POST /v3/clusters/:cluster/start                  401    404  403     403    400   400   403     403    403      403
+POST /v3/clusters/:cluster/stop                   401    404  403     403    400   400   403     403    403      403
+POST /v3/clusters/:cluster/fork                   401    404  403     403    400   400   403     403    403      403
 * /k8s/clusters/:cluster/*                        401    404  200     200    200   200   403     200    200      200
 * /api                                            401    200  200     200    200   200   503     200    200      200
 * /api/*                                          401    200  200     200    200   200   503     200    200      200

@@ -17,6 +17,7 @@ import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
 import type { AuditEvent } from '#management/port/port.ts'
 import { type RunningManagement, startManagement } from '#management/server.ts'
+import type { UpPrograms } from '#management/up-clusters/programs.ts'
 
 export interface ManagementBed extends AsyncDisposable {
   readonly running: RunningManagement
@@ -51,7 +52,15 @@ export const PASSWORD = 'correct horse battery staple'
 const FIRST_PASSWORD = 'a password for one day'
 const MAX_BYTES = 64 << 20
 
-export async function startManagementBed(): Promise<ManagementBed> {
+/** A machine on which no cluster starts. */
+const NO_CLUSTERS: UpPrograms = {
+  find: () => Promise.resolve(undefined),
+  start: () => Promise.reject(new Error('no programs in this test')),
+  stop: () => Promise.resolve(),
+  remove: () => Promise.resolve(),
+}
+
+export async function startManagementBed(upPrograms: UpPrograms = NO_CLUSTERS): Promise<ManagementBed> {
   const dataDir = mkdtempSync(join(tmpdir(), 'management-'))
   const closing = new AsyncDisposableStack()
   closing.defer(() => rmSync(dataDir, { recursive: true, force: true }))
@@ -59,7 +68,7 @@ export async function startManagementBed(): Promise<ManagementBed> {
   const stream = { write: (text: string, done: () => void) => ((logged += text), done()) }
   const log = createLog({ clock: realClock, stream, errorStream: stream }).logger
   const audit: AuditEvent[] = []
-  const running = await startServer({ dataDir, log, audit }, closing)
+  const running = await startServer({ dataDir, log, audit, upPrograms }, closing)
   const request = createRequest(running, closing)
   const { username, password } = running.firstAdministrator ?? { username: '', password: '' }
   const administrator = await firstLogin(request, username, password)
@@ -93,7 +102,12 @@ export async function startManagementBed(): Promise<ManagementBed> {
 }
 
 function startServer(
-  { dataDir, log, audit }: Pick<AgentPlan, 'dataDir' | 'log'> & { readonly audit: AuditEvent[] },
+  {
+    dataDir,
+    log,
+    audit,
+    upPrograms,
+  }: Pick<AgentPlan, 'dataDir' | 'log'> & { readonly audit: AuditEvent[]; readonly upPrograms: UpPrograms },
   closing: AsyncDisposableStack,
 ): Promise<RunningManagement> {
   const around = {
@@ -107,6 +121,7 @@ function startServer(
     host: 'test',
     audit: (event: AuditEvent) => void audit.push(event),
     saveFirstPassword: () => Promise.resolve(),
+    upPrograms,
   }
   const plan = {
     dataDir,
