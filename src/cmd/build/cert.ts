@@ -8,9 +8,9 @@ import { bool, oneOf, string } from '#lib/flags/kinds.ts'
 import { type Command, defineProgram, type Program, ProgramError } from '#lib/program.ts'
 import { readCertificateFolder } from '#provision/builder/certificate-folder.ts'
 import { converge } from '#provision/builder/converge.ts'
+import { openOperatorSession } from '#provision/builder/operator-session.ts'
 import { sayTo } from '#provision/builder/progress.ts'
 import type { Change } from '#provision/builder/session-options.ts'
-import { openSession } from '#provision/builder/session.ts'
 import { makeRequests } from '#provision/pki/custom.ts'
 import { certificateStages } from '#provision/state/stages.ts'
 
@@ -47,7 +47,7 @@ const rotate: Program = defineProgram({
     const change: Change = (cluster, current, tools) =>
       certificateStages(cluster, current, { authorities, ...(service !== '' && { service }) }, tools)
     const options = withKubectl({ ...context, flags, stdout, stderr, clock, say, change })
-    const session = await openSession(options, closing, signal)
+    const session = await openOperatorSession(options, closing, signal)
     if (session.before === undefined) throw new ProgramError(`There is no cluster in ${session.files.state} yet`)
     const checks = { checksPorts: false, workersOnly: false, keepsPods: true }
     const done = await converge(session, checks, { say, isDebug: flags.debug || flags.trace, clock, signal })
@@ -70,7 +70,11 @@ const generateCsr: Program = defineProgram({
   async run({ flags, stdout, stderr, cwd, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stderr)
-    const session = await openSession(withKubectl({ ...context, flags, cwd, stdout, stderr, say }), closing, signal)
+    const session = await openOperatorSession(
+      withKubectl({ ...context, flags, cwd, stdout, stderr, say }),
+      closing,
+      signal,
+    )
     const folder = flags['cert-dir'] === '' ? session.files.certificates : resolve(cwd, flags['cert-dir'])
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const present = await readCertificateFolder(folder)

@@ -1,8 +1,8 @@
 /** `hyperkube build encrypt`: rotates the encryption key of Secrets. */
 import { type Command, defineProgram, type Program, ProgramError } from '#lib/program.ts'
 import { converge } from '#provision/builder/converge.ts'
+import { openOperatorSession } from '#provision/builder/operator-session.ts'
 import { sayTo } from '#provision/builder/progress.ts'
-import { openSession } from '#provision/builder/session.ts'
 import { keyStages } from '#provision/state/stages.ts'
 
 import { BUILD_FLAGS } from './flags.ts'
@@ -18,7 +18,7 @@ const rotateKey: Program = defineProgram({
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stdout)
     const options = withKubectl({ ...context, flags, stdout, stderr, clock, say, change: keyStages })
-    const session = await openSession(options, closing, signal)
+    const session = await openOperatorSession(options, closing, signal)
     if (session.before === undefined) throw new ProgramError(`There is no cluster in ${session.files.state} yet`)
     if (session.cluster.services['kube-api'].secrets_encryption_config.custom_config !== undefined)
       throw new ProgramError('secrets_encryption_config has a custom_config: edit it and run "up"')

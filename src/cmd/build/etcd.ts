@@ -2,32 +2,16 @@
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { type Command, defineProgram, type Program, ProgramError } from '#lib/program.ts'
-import { uploadProgram, applyChecked } from '#provision/builder/converge.ts'
+import { etcdToolFolders, openOperatorSession, type OperatorSession } from '#provision/builder/operator-session.ts'
 import { sayTo } from '#provision/builder/progress.ts'
-import { openSession, type Session } from '#provision/builder/session.ts'
-import { listOn, restoreSnapshot, snapshotCommand } from '#provision/builder/snapshots.ts'
+import { checkSnapshotName, listSnapshots, restoreSnapshot, saveSnapshot } from '#provision/builder/snapshots.ts'
 import { onceName } from '#provision/plan/snapshot-schedule.ts'
-import { planSave } from '#provision/plan/snapshots.ts'
-import { encodeState } from '#provision/state/state.ts'
 
 import { BUILD_FLAGS, CERTIFICATE_FLAGS } from './flags.ts'
 import { withKubectl } from './kubectl-runner.ts'
 
-/** The name is user input and part of a path. */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
-
-function checkName(name: string): void {
-  if (!NAME.test(name))
-    throw new ProgramError(`"${name}" cannot be the name of a snapshot; use letters, digits, ".", "_" and "-"`)
-}
-
-function builtOf({ before, files, cluster }: Session): NonNullable<Session['before']> {
+function checkBuilt({ before, files }: OperatorSession): void {
   if (before === undefined) throw new ProgramError(`There is no cluster in ${files.state} yet`)
-  if (cluster.services.etcd.external_urls.length > 0)
-    throw new ProgramError(
-      'The cluster uses an external etcd (services.etcd.external_urls): take snapshots of it there',
-    )
-  return before
 }
 
 const save: Program = defineProgram({
@@ -45,19 +29,14 @@ const save: Program = defineProgram({
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stdout)
     const name = flags.name === '' ? onceName(clock.now()) : flags.name
-    checkName(name)
-    const session = await openSession(withKubectl({ ...context, flags, stdout, stderr, clock, say }), closing, signal)
-    const before = builtOf(session)
-    await uploadProgram(session, say)
-    const desired = await session.desired(session.stage)
-    const state = encodeState({ desiredState: before, currentState: before })
-    const command = snapshotCommand(session, desired)
-    await applyChecked(session, planSave(desired, name, { command, state }), {
-      say,
-      isDebug: flags.debug || flags.trace,
-      clock,
+    checkSnapshotName(name)
+    const session = await openOperatorSession(
+      withKubectl({ ...context, flags, stdout, stderr, clock, say }),
+      closing,
       signal,
-    })
+    )
+    checkBuilt(session)
+    await saveSnapshot(session, name, { say, isDebug: flags.debug || flags.trace, clock, signal })
     say(`Snapshot ${name} is saved.`)
     return 0
   },
@@ -70,10 +49,13 @@ const list: Program = defineProgram({
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stderr)
-    const session = await openSession(withKubectl({ ...context, flags, stdout, stderr, clock, say }), closing, signal)
-    builtOf(session)
-    const desired = await session.desired(session.stage)
-    const listed = await listOn(session, desired, signal)
+    const session = await openOperatorSession(
+      withKubectl({ ...context, flags, stdout, stderr, clock, say }),
+      closing,
+      signal,
+    )
+    checkBuilt(session)
+    const listed = await listSnapshots(session, signal)
     const copies = new Map(
       listed.flatMap((each) => each.snapshots.filter(({ isCopy }) => isCopy)).map((copy) => [copy.name, copy]),
     )
@@ -108,10 +90,18 @@ const restore: Program = defineProgram({
     await using closing = new AsyncDisposableStack()
     const { name } = flags
     if (name === '') throw new ProgramError('Set --name to the name of a snapshot; "etcd snapshot-list" lists them')
-    checkName(name)
+    checkSnapshotName(name)
     const say = sayTo(flags, stdout)
     const options = withKubectl({ ...context, flags, stdout, stderr, clock, say })
-    await restoreSnapshot(options, { name, usesLocalState: flags['use-local-state'] }, closing, signal)
+    await restoreSnapshot(
+      {
+        name,
+        usesLocalState: flags['use-local-state'],
+        open: (change) => openOperatorSession({ ...options, ...(change !== undefined && { change }) }, closing, signal),
+        toolFolders: etcdToolFolders(options),
+      },
+      { say, isDebug: flags.debug || flags.trace, clock, signal },
+    )
     say(`The cluster is restored from snapshot ${name} .`)
     return 0
   },

@@ -2,10 +2,11 @@
 import { Readable, Writable } from 'node:stream'
 
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
-import type { RunKubectl, SessionOptions } from '#provision/builder/session-options.ts'
+import type { OperatorOptions } from '#provision/builder/operator-session.ts'
+import type { RunKubectl } from '#provision/builder/session-options.ts'
 
 /** The options of a session of the builder, which drains nodes and applies manifests with kubectl. */
-export function withKubectl(options: Omit<SessionOptions, 'kubectl'>): SessionOptions {
+export function withKubectl(options: Omit<OperatorOptions, 'kubectl'>): OperatorOptions {
   return { ...options, kubectl: kubectlRunner(options) }
 }
 

@@ -5,11 +5,9 @@ import { createInterface } from 'node:readline/promises'
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
-import { applyPlan } from '#provision/apply/apply.ts'
-import { observeCluster } from '#provision/apply/observe.ts'
-import { progressLine, sayTo } from '#provision/builder/progress.ts'
-import { openSession } from '#provision/builder/session.ts'
-import { planRemoval } from '#provision/plan/removal.ts'
+import { openOperatorSession } from '#provision/builder/operator-session.ts'
+import { sayTo } from '#provision/builder/progress.ts'
+import { removeCluster } from '#provision/builder/remove.ts'
 
 import { BUILD_FLAGS } from './flags.ts'
 import { withKubectl } from './kubectl-runner.ts'
@@ -23,24 +21,13 @@ export const remove: Program = defineProgram({
   async run({ flags, stdin, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stdout)
-    const session = await openSession(
+    const session = await openOperatorSession(
       withKubectl({ ...context, flags, stdin, stdout, stderr, clock, say }),
       closing,
       signal,
     )
     if (!flags.force && !(await isSure(stdin(), stdout, session.files.config))) return 1
-    const { connections, api, stage } = session
-    const desired = await session.desired(stage)
-    const reach = (name: string): ReturnType<typeof connections.reach> => connections.reach(name)
-    const { hosts } = await observeCluster(desired, { reach, api, clock })
-    const plan = planRemoval(desired, hosts)
-    const site = { machine: (name: string) => connections.machine(name), api, clock }
-    const report = (progress: Parameters<typeof progressLine>[0]): void => {
-      const line = progressLine(progress, flags.debug || flags.trace)
-      if (line !== undefined) say(line)
-    }
-    const { failures } = await applyPlan(plan, site, report, signal)
-    const problems = [...plan.notes, ...failures.map(({ message }) => message)]
+    const problems = await removeCluster(session, { say, isDebug: flags.debug || flags.trace, clock, signal })
     if (problems.length > 0) throw new ProgramError(`Some machines could not be restored:\n  ${problems.join('\n  ')}`)
     for (const file of [session.files.state, session.files.kubeconfig]) await rm(file, { force: true })
     say('The cluster is removed.')

@@ -1,8 +1,8 @@
 /** `hyperkube build status`: prints the state of machines and nodes. */
 import { defineProgram, type Program } from '#lib/program.ts'
 import { observeCluster } from '#provision/apply/observe.ts'
+import { openOperatorSession } from '#provision/builder/operator-session.ts'
 import { sayTo } from '#provision/builder/progress.ts'
-import { openSession } from '#provision/builder/session.ts'
 import type { DesiredHost } from '#provision/desired.ts'
 import type { Observed } from '#provision/plan/observed.ts'
 
@@ -16,7 +16,11 @@ export const status: Program = defineProgram({
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stderr)
-    const session = await openSession(withKubectl({ ...context, flags, stdout, stderr, clock, say }), closing, signal)
+    const session = await openOperatorSession(
+      withKubectl({ ...context, flags, stdout, stderr, clock, say }),
+      closing,
+      signal,
+    )
     const { connections, api, stage } = session
     const wanted = await session.desired(stage)
     const reach = (name: string): ReturnType<typeof connections.reach> => connections.reach(name)

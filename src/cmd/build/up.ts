@@ -2,10 +2,10 @@
 import { flag } from '#lib/flags/flags.ts'
 import { bool, oneOf } from '#lib/flags/kinds.ts'
 import { defineProgram, type Program } from '#lib/program.ts'
-import { converge, planFor } from '#provision/builder/converge.ts'
-import { planText, sayTo } from '#provision/builder/progress.ts'
-import { openSession } from '#provision/builder/session.ts'
-import { stepsOf } from '#provision/plan/step.ts'
+import { converge } from '#provision/builder/converge.ts'
+import { openOperatorSession } from '#provision/builder/operator-session.ts'
+import { viewPlan } from '#provision/builder/plan-view.ts'
+import { sayTo } from '#provision/builder/progress.ts'
 
 import { BUILD_FLAGS, CERTIFICATE_FLAGS } from './flags.ts'
 import { withKubectl } from './kubectl-runner.ts'
@@ -33,7 +33,11 @@ export const up: Program = defineProgram({
     await using closing = new AsyncDisposableStack()
     const began = clock.elapsed()
     const say = sayTo(flags, stdout)
-    const session = await openSession(withKubectl({ ...context, flags, stdout, stderr, clock, say }), closing, signal)
+    const session = await openOperatorSession(
+      withKubectl({ ...context, flags, stdout, stderr, clock, say }),
+      closing,
+      signal,
+    )
     if (flags.init) {
       await session.begin(session.stage, session.restoring)
       return 0
@@ -62,20 +66,14 @@ export const plan: Program = defineProgram({
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stderr)
-    const session = await openSession(withKubectl({ ...context, flags, stdout, stderr, clock, say }), closing, signal)
+    const session = await openOperatorSession(
+      withKubectl({ ...context, flags, stdout, stderr, clock, say }),
+      closing,
+      signal,
+    )
     const options = { checksPorts: !flags['disable-port-check'], workersOnly: flags['update-only'] }
-    const found = await planFor(session, await session.desired(session.stage), options, clock)
-    const later = session.stages.length - 1
-    const notes = [
-      ...found.notes,
-      ...(later === 0 ? [] : [`${later} further stages of certificates or keys will follow`]),
-    ]
-    const steps = stepsOf(found).map(({ host, describe, action: { type } }) => ({ host, type, describe }))
-    const text =
-      flags.output === 'json'
-        ? `${JSON.stringify({ steps, faults: found.faults, notes }, undefined, 2)}\n`
-        : planText({ ...found, notes })
-    stdout.write(text)
+    const { text, ...found } = await viewPlan(session, options, clock)
+    stdout.write(flags.output === 'json' ? `${JSON.stringify(found, undefined, 2)}\n` : text)
     return found.faults.length === 0 ? 0 : 1
   },
 })

@@ -1,8 +1,8 @@
 /** `hyperkube build util`: restores a lost state file or kubeconfig. */
 import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import { type Command, defineProgram, type Program, ProgramError } from '#lib/program.ts'
+import { openOperatorSession } from '#provision/builder/operator-session.ts'
 import { sayTo } from '#provision/builder/progress.ts'
-import { openSession } from '#provision/builder/session.ts'
 
 import { BUILD_FLAGS } from './flags.ts'
 import { withKubectl } from './kubectl-runner.ts'
@@ -14,7 +14,7 @@ const getKubeconfig: Program = defineProgram({
   async run({ flags, stdout, stderr, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stderr)
-    const session = await openSession(withKubectl({ ...context, flags, stdout, stderr, say }), closing, signal)
+    const session = await openOperatorSession(withKubectl({ ...context, flags, stdout, stderr, say }), closing, signal)
     if (session.before === undefined) throw new ProgramError(`There is no cluster in ${session.files.state} yet`)
     await session.saveKubeconfig(session.stage)
     stdout.write(`${session.files.kubeconfig}\n`)
@@ -29,7 +29,7 @@ const getStateFile: Program = defineProgram({
   async run({ flags, stdout, stderr, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stderr)
-    const session = await openSession(withKubectl({ ...context, flags, stdout, stderr, say }), closing, signal)
+    const session = await openOperatorSession(withKubectl({ ...context, flags, stdout, stderr, say }), closing, signal)
     const state = await session.api.savedState()
     if (state === undefined) throw new ProgramError('The cluster has no secret full-cluster-state')
     await writeFileAtomically(session.files.state, state, { mode: 0o600 })

@@ -1,12 +1,21 @@
 /** Keeps one connection to each machine of a cluster, opened on first use and reopened after a failure. */
 import { type Machine, MachineLost } from '../machine.ts'
-import type { SshConnection } from '../ssh/connect.ts'
 
-export type Connect = (name: string, installs: boolean) => Promise<SshConnection>
+/** A connection to a machine, by SSH or otherwise. */
+export interface MachineConnection {
+  /** Undefined: the program is not installed and must not be uploaded. */
+  readonly machine?: Machine
+  /** The path of our program on the machine. */
+  readonly program: string
+  close(): Promise<void>
+}
+
+/** Opens a connection to the machine of this name. `installs`: a missing program is uploaded. Rejects with MachineLost. */
+export type Connect = (name: string, installs: boolean) => Promise<MachineConnection>
 
 export class Connections implements AsyncDisposable {
   readonly #connect: Connect
-  readonly #open = new Map<string, Promise<SshConnection>>()
+  readonly #open = new Map<string, Promise<MachineConnection>>()
 
   readonly #onCall: (machine: string, call: string) => void
 
@@ -33,7 +42,7 @@ export class Connections implements AsyncDisposable {
     return (await this.#connected(name, false)).program
   }
 
-  #connected(name: string, installs: boolean): Promise<SshConnection> {
+  #connected(name: string, installs: boolean): Promise<MachineConnection> {
     const known = this.#open.get(name)
     const connecting =
       known === undefined
@@ -48,7 +57,7 @@ export class Connections implements AsyncDisposable {
     return connecting
   }
 
-  #forget(name: string, connecting: Promise<SshConnection>): void {
+  #forget(name: string, connecting: Promise<MachineConnection>): void {
     if (this.#open.get(name) === connecting) this.#open.delete(name)
   }
 

@@ -14,10 +14,17 @@ import type { Plan } from '../plan/step.ts'
 import { progressLine } from './progress.ts'
 import type { Session } from './session.ts'
 
+/** Learns of every plan before it is applied, and of its steps. */
+export interface StepWatcher {
+  planned(plan: Plan): void
+  progressed(progress: Progress): void
+}
+
 export interface ConvergeOptions {
   readonly say: (text: string) => void
   /** True if the start of a step should be printed. */
   readonly isDebug?: boolean
+  readonly watcher?: StepWatcher
   readonly clock: Clock
   readonly signal: AbortSignal
 }
@@ -74,12 +81,14 @@ export async function planFor(
 export async function applyChecked(
   { connections, api }: Session,
   plan: Plan,
-  { say, isDebug = false, clock, signal }: ConvergeOptions,
+  { say, isDebug = false, watcher, clock, signal }: ConvergeOptions,
 ): Promise<number> {
   if (plan.faults.length > 0)
     throw new ProgramError(`Nothing was changed:\n${plan.faults.map((text) => `  ${text}`).join('\n')}`)
   const site = { machine: (name: string) => connections.machine(name), api, clock }
+  watcher?.planned(plan)
   const tell = (progress: Progress): void => {
+    watcher?.progressed(progress)
     const line = progressLine(progress, isDebug)
     if (line !== undefined) say(line)
   }

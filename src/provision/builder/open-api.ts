@@ -1,19 +1,26 @@
-/** Opens the API of the cluster for `hyperkube build`: one client, and kubectl for drains and manifests. */
+/** Opens the API of the cluster for the builder: one client, and kubectl for drains and manifests. */
 import { connect } from '#client/connection/connect.ts'
+import type { Clock } from '#lib/clock.ts'
 import { userAgent } from '#model/version.ts'
 
 import { clusterApi } from '../apply/cluster-api-client.ts'
-import type { ClusterApi } from '../apply/cluster-api.ts'
 import type { ClusterFile } from '../cluster.ts'
-import type { SessionOptions } from './session-options.ts'
+import type { OpenedApi, RunKubectl } from './session-options.ts'
 
-/** `reopen` connects anew at the next request, because the kubeconfig has changed. */
-export function openApi(
-  { clock, env, cwd, kubectl: runKubectl }: SessionOptions,
+export interface KubeconfigAccess {
+  /** The file that `writeKubeconfig` of the session writes. */
+  readonly kubeconfig: string
+  readonly kubectl: RunKubectl
+  readonly clock: Clock
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+}
+
+export function apiOfKubeconfig(
+  { clock, env, cwd, kubeconfig, kubectl: runKubectl }: KubeconfigAccess,
   cluster: ClusterFile,
-  kubeconfig: string,
   closing: AsyncDisposableStack,
-): { readonly api: ClusterApi; reopen(): void } {
+): OpenedApi {
   let client: ReturnType<typeof connect> | undefined
   const kubectl = (args: readonly string[], signal: AbortSignal, input = ''): Promise<void> =>
     runKubectl({ args: [`--kubeconfig=${kubeconfig}`, ...args], input }, signal)

@@ -1,6 +1,6 @@
 /** Saves, restores and lists etcd snapshots over all machines of a cluster. */
 import { access } from 'node:fs/promises'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 
 import { ProgramError } from '#lib/program.ts'
 
@@ -10,13 +10,13 @@ import { FOLDERS, hostPath } from '../host-paths.ts'
 import { digestOf } from '../machines/uploads.ts'
 import { completeBundle } from '../pki/bundle.ts'
 import { hostsOf } from '../plan/planning.ts'
-import { planRestore, planStrays, type RestoreSource, snapshotFiles } from '../plan/snapshots.ts'
-import { type ClusterState, decodeState } from '../state/state.ts'
+import { planRestore, planSave, planStrays, type RestoreSource, snapshotFiles } from '../plan/snapshots.ts'
+import { type ClusterState, decodeState, encodeState } from '../state/state.ts'
 import { uploadProgram, type ConvergeOptions, applyChecked, planFor } from './converge.ts'
-import type { Change, SessionOptions } from './session-options.ts'
-import { openSession, type Session } from './session.ts'
+import type { Change } from './session-options.ts'
+import type { Session } from './session.ts'
 
-interface SnapshotRow {
+export interface SnapshotRow {
   readonly name: string
   readonly revision?: number
   readonly sizeBytes?: number
@@ -25,8 +25,46 @@ interface SnapshotRow {
   readonly isCopy?: boolean
 }
 
-/** The snapshots on a machine of the etcd plane, listed by its program. */
-export function snapshotCommand({ cluster }: Session, desired: DesiredCluster): (host: DesiredHost) => string[] {
+/** The name is user input and part of a path. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+/** Throws ProgramError if a snapshot cannot have this name. */
+export function checkSnapshotName(name: string): void {
+  if (!NAME.test(name))
+    throw new ProgramError(`"${name}" cannot be the name of a snapshot; use letters, digits, ".", "_" and "-"`)
+}
+
+/** Throws ProgramError for an external etcd. */
+function checkEtcd({ cluster }: Session): void {
+  if (cluster.services.etcd.external_urls.length > 0)
+    throw new ProgramError(
+      'The cluster uses an external etcd (services.etcd.external_urls): take snapshots of it there',
+    )
+}
+
+/** The session must be one of a built cluster. */
+export async function saveSnapshot(session: Session, name: string, bringing: ConvergeOptions): Promise<void> {
+  const { before } = session
+  if (before === undefined) throw new ProgramError('There is no cluster yet')
+  checkEtcd(session)
+  await uploadProgram(session, bringing.say)
+  const desired = await session.desired(session.stage)
+  const state = encodeState({ desiredState: before, currentState: before })
+  const command = snapshotCommand(session, desired)
+  await applyChecked(session, planSave(desired, name, { command, state }), bringing)
+}
+
+/** The snapshots by machine. Unreachable machines are omitted. */
+export async function listSnapshots(
+  session: Session,
+  signal: AbortSignal,
+): Promise<{ readonly host: string; readonly snapshots: readonly SnapshotRow[] }[]> {
+  checkEtcd(session)
+  return listOn(session, await session.desired(session.stage), signal)
+}
+
+/** The command of a machine of the etcd plane that manages its snapshots. */
+function snapshotCommand({ cluster }: Session, desired: DesiredCluster): (host: DesiredHost) => string[] {
   return (host) => {
     const node = cluster.nodes.find(({ hostname_override: name }) => name === host.name)
     const program = desired.hosts.find(({ name }) => name === host.name)?.ending['containerd']?.[0]
@@ -35,8 +73,7 @@ export function snapshotCommand({ cluster }: Session, desired: DesiredCluster): 
   }
 }
 
-/** Unreachable machines are omitted. */
-export async function listOn(
+async function listOn(
   session: Session,
   desired: DesiredCluster,
   signal: AbortSignal,
@@ -52,15 +89,22 @@ export async function listOn(
 
 const LIST_MS = 300_000
 
+export interface RestoreOptions {
+  readonly name: string
+  /** The encryption key of the local state, instead of the one beside the snapshot. */
+  readonly usesLocalState: boolean
+  /** Opens a session, with other stages of certificates and keys if `change` is given. */
+  readonly open: (change?: Change) => Promise<Session>
+  /** The folders of this machine where etcd's tools may be. */
+  readonly toolFolders: readonly string[]
+}
+
 export async function restoreSnapshot(
-  options: SessionOptions,
-  { name, usesLocalState }: { readonly name: string; readonly usesLocalState: boolean },
-  closing: AsyncDisposableStack,
-  signal: AbortSignal,
+  { name, usesLocalState, open, toolFolders }: RestoreOptions,
+  bringing: ConvergeOptions,
 ): Promise<void> {
-  const { say, clock, env, flags } = options
-  const bringing: ConvergeOptions = { say, isDebug: flags.debug || flags.trace, clock, signal }
-  const looking = await openSession(options, closing, signal)
+  const { say, clock } = bringing
+  const looking = await open()
   if (looking.stages.length > 1)
     throw new ProgramError(
       'A rotation of certificates or keys is in progress: finish it with "up" before you restore a snapshot',
@@ -74,8 +118,8 @@ export async function restoreSnapshot(
   const session =
     usesLocalState || found.state === undefined
       ? looking
-      : await openSession({ ...options, change: asSaved(found.state, looking.before === undefined) }, closing, signal)
-  const tool = await findTool(env, options.flags['etcd-binary'], session, wanted)
+      : await open(asSaved(found.state, looking.before === undefined))
+  const tool = await findTool(toolFolders, session, wanted)
   const desired = asNew(await session.desired(session.stage))
   await session.begin(session.stage, name)
   await session.saveKubeconfig(session.stage)
@@ -159,12 +203,10 @@ const TOOLS = ['etcdutl', 'etcdctl']
 
 /** The operator's etcd tools if they are uploaded; otherwise those of the machine. */
 async function findTool(
-  env: Readonly<Record<string, string | undefined>>,
-  etcd: string,
+  folders: readonly string[],
   { cluster, connections }: Session,
   desired: DesiredCluster,
 ): Promise<RestoreSource['tool']> {
-  const folders = [...(etcd === '' ? [] : [dirname(etcd)]), ...(env['PATH'] ?? '').split(delimiter)]
   for (const source of TOOLS.flatMap((tool) => folders.map((folder) => join(folder, tool)))) {
     if (!(await isThere(source))) continue
     const path = hostPath(cluster, '/opt/hyperkube/etcd/restore')

@@ -5,29 +5,49 @@ import { join, resolve } from 'node:path'
 
 import { ProgramError } from '#lib/program.ts'
 
-import { Connections } from '../apply/connections.ts'
-import type { ClusterFile, ClusterNode, SshAccess } from '../cluster.ts'
+import { type Connect, Connections } from '../apply/connections.ts'
+import type { ClusterFile, SshAccess } from '../cluster.ts'
 import type { Payload } from '../payload.ts'
 import type { SshTarget } from '../ssh/config.ts'
 import { connectBySsh } from '../ssh/connect.ts'
 import { readKnownHosts } from '../ssh/known-hosts.ts'
+import type { MachineTargets, OpenMachines } from './session-options.ts'
 
-export interface SshOptions {
-  readonly cluster: ClusterFile
-  /** The machines of this file and of the last one. */
-  readonly nodes: readonly ClusterNode[]
-  readonly home: string
-  readonly knownHostsFile: string
+export interface SshSettings {
+  readonly knownHosts: KnownHostsFile
+  /** A key for machines whose file names none. */
+  readonly key?: string
   readonly usesAgent: boolean
   /** All machines are the local machine. */
   readonly isHere: boolean
   readonly payload: (kind: string) => Promise<Payload>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+  /** The folder for temporary files; default: that of the system. */
+  readonly temporary?: string
   readonly say: (text: string) => void
   /** True if every call to a machine is logged. */
   readonly traces: boolean
-  readonly signal: AbortSignal
+}
+
+interface KnownHostsFile {
+  readonly file: string
+  /** Called when the file has new keys. */
+  changed?(): Promise<void>
+}
+
+/** The machines of a cluster over SSH. */
+export function sshMachines(settings: SshSettings): OpenMachines {
+  return async (targets, closing, signal) => {
+    const connect = await openSsh(settings, targets, closing, signal)
+    const connections = new Connections(connect, callTracer(settings))
+    closing.use(connections)
+    return connections
+  }
+}
+
+function callTracer({ traces, say }: SshSettings): ((name: string, call: string) => void) | undefined {
+  return traces ? (name, call) => say(`[trace] ${name}: ${call}`) : undefined
 }
 
 const PASSPHRASE = 'HYPERKUBE_SSH_PASSPHRASE'
@@ -35,9 +55,15 @@ const CONNECT_SECONDS = 15
 /** A constant: the passphrase itself is only in the environment of `ssh`. */
 const ASKPASS = `#!/bin/sh\nprintf "%s\\n" "$${PASSPHRASE}"\n`
 
-export async function openConnections(options: SshOptions, closing: AsyncDisposableStack): Promise<Connections> {
-  const { cluster, nodes, env, knownHostsFile, home, payload, isHere, signal, say } = options
-  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-build-'))
+/** Connects to one machine after the other. Temporary files go with `closing`. */
+export async function openSsh(
+  settings: SshSettings,
+  { cluster, nodes, home }: MachineTargets,
+  closing: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<Connect> {
+  const { env, knownHosts, payload, isHere, say, temporary = tmpdir() } = settings
+  const folder = await mkdtemp(join(temporary, 'hyperkube-build-'))
   closing.defer(() => rm(folder, { recursive: true, force: true }))
   const hasPassphrase = env[PASSPHRASE] !== undefined
   const askpass = join(folder, 'askpass')
@@ -45,10 +71,10 @@ export async function openConnections(options: SshOptions, closing: AsyncDisposa
   await chmod(askpass, 0o700)
   const sshEnv = { ...env, SSH_ASKPASS: askpass, SSH_ASKPASS_REQUIRE: hasPassphrase ? 'force' : 'never' }
   const asTarget = (name: string, access: SshAccess & { readonly address: string }): Promise<SshTarget> =>
-    targetOf(name, access, folder, options)
+    targetOf({ name, access, folder, cluster }, settings)
   const bastion = cluster.bastion_host && (await asTarget('bastion', cluster.bastion_host))
-  const shown = new Set(await known(knownHostsFile))
-  const connect = async (name: string, installs: boolean): ReturnType<typeof connectBySsh> => {
+  const shown = new Set(await known(knownHosts.file))
+  return async (name, installs) => {
     const node = nodes.find((each) => each.hostname_override === name)
     if (node === undefined) throw new ProgramError(`There is no machine "${name}"`)
     const connected = await connectBySsh(
@@ -61,25 +87,21 @@ export async function openConnections(options: SshOptions, closing: AsyncDisposa
         isHere,
         target: await asTarget(name, node),
         ...(bastion !== undefined && { bastion }),
-        knownHostsFile,
+        knownHostsFile: knownHosts.file,
         hasPassphrase,
         connectSeconds: CONNECT_SECONDS,
         env: sshEnv,
       },
       signal,
     )
-    for (const key of await known(knownHostsFile)) {
-      if (!shown.has(key)) say(`New machine: ${key}`)
+    const fresh = (await known(knownHosts.file)).filter((key) => !shown.has(key))
+    for (const key of fresh) {
+      say(`New machine: ${key}`)
       shown.add(key)
     }
+    if (fresh.length > 0) await knownHosts.changed?.()
     return connected
   }
-  const connections = new Connections(
-    connect,
-    options.traces ? (name, call) => say(`[trace] ${name}: ${call}`) : undefined,
-  )
-  closing.use(connections)
-  return connections
 }
 
 async function known(file: string): Promise<string[]> {
@@ -87,12 +109,18 @@ async function known(file: string): Promise<string[]> {
   return readKnownHosts(text).map(({ host, type, fingerprint }) => `${host} ${type} ${fingerprint}`)
 }
 
+interface TargetPlan {
+  readonly name: string
+  readonly access: SshAccess & { readonly address: string }
+  /** The folder for temporary files. */
+  readonly folder: string
+  readonly cluster: ClusterFile
+}
+
 /** Settings of a node override those of the cluster. Inline keys are written to files while the program runs. */
 async function targetOf(
-  name: string,
-  access: SshAccess & { readonly address: string },
-  folder: string,
-  { cluster, usesAgent, env, cwd }: SshOptions,
+  { name, access, folder, cluster }: TargetPlan,
+  { usesAgent, env, cwd, key: usualKey }: SshSettings,
 ): Promise<SshTarget> {
   const agent = env['SSH_AUTH_SOCK']
   const asksAgent = usesAgent || access.ssh_agent_auth || cluster.ssh_agent_auth
@@ -107,7 +135,7 @@ async function targetOf(
   }
   const keyFile = asksAgent
     ? undefined
-    : await file(access.ssh_key, access.ssh_key_path ?? cluster.ssh_key_path, '.key')
+    : await file(access.ssh_key ?? usualKey, access.ssh_key_path ?? cluster.ssh_key_path, '.key')
   const certificateFile = await file(access.ssh_cert, access.ssh_cert_path ?? cluster.ssh_cert_path, '-cert.pub')
   return {
     address: access.address,

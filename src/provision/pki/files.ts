@@ -104,20 +104,33 @@ function nodeKubeconfig(cluster: ClusterFile, stem: string): string {
   })
 }
 
+/** The way to an API server. */
+export interface ApiAddress {
+  readonly host: string
+  /** Default: 6443. */
+  readonly port?: number
+  /** A name in its certificate, if `host` is not one: the address of a control plane behind a tunnel. */
+  readonly serverName?: string
+}
+
 /** The operator's kubeconfig, with embedded certificates. */
-export function adminKubeconfig(cluster: ClusterFile, bundle: Bundle, address: string): string {
+export function adminKubeconfig(cluster: ClusterFile, bundle: Bundle, address: string | ApiAddress): string {
   const authority = entryOf(bundle, plan.KUBE_CA)
   const admin = entryOf(bundle, plan.ADMIN)
   const name = cluster.cluster_name
   const user = `${plan.ADMIN}-${name}`
-  const host = address.includes(':') ? `[${address}]` : address
+  const { host, port = 6443, serverName }: ApiAddress = typeof address === 'string' ? { host: address } : address
   return stringifyYaml({
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [
       {
         name,
-        cluster: { 'certificate-authority-data': base64(authority.certificatePEM), server: `https://${host}:6443` },
+        cluster: {
+          'certificate-authority-data': base64(authority.certificatePEM),
+          server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
+          ...(serverName !== undefined && { 'tls-server-name': serverName }),
+        },
       },
     ],
     contexts: [{ name, context: { cluster: name, user } }],

@@ -12,7 +12,8 @@ import { pipeline } from 'node:stream/promises'
 
 import { onAbort } from '#lib/abort.ts'
 
-import { type Machine, MachineLost } from '../machine.ts'
+import type { MachineConnection } from '../apply/connections.ts'
+import { MachineLost } from '../machine.ts'
 import { remoteMachine } from '../machines/remote.ts'
 import type { Payload } from '../payload.ts'
 import { BOOTSTRAP } from './bootstrap.ts'
@@ -37,18 +38,10 @@ export interface SshConnectOptions extends SshSettings {
   readonly progress?: (sent: number, size: number) => void
 }
 
-export interface SshConnection {
-  /** Undefined: the program is not installed and must not be uploaded. */
-  readonly machine?: Machine
-  /** The digest of the program on the machine. */
-  readonly program: string
-  close(): Promise<void>
-}
-
 type Ssh = ChildProcessByStdio<Writable, Readable, Readable>
 
 /** Rejects with MachineLost and the output of `ssh`. */
-export async function connectBySsh(options: SshConnectOptions, signal: AbortSignal): Promise<SshConnection> {
+export async function connectBySsh(options: SshConnectOptions, signal: AbortSignal): Promise<MachineConnection> {
   const { name, folder, target, isHere } = options
   const config = join(folder, `${name.replaceAll(/[^\w.-]/g, '_')}.config`)
   await writeFile(config, sshConfig(options), { mode: 0o600 })
