@@ -1,6 +1,6 @@
 /**
- * The agent of a managed cluster. It connects to the management server, never the other way round, and serves the requests
- * that arrive on the streams of this connection. A lost connection is made again, for ever.
+ * The agent of a managed cluster. It opens a tunnel to the management server and serves the requests that arrive on
+ * its streams. It reconnects after every lost connection.
  */
 import { onAbort } from '#lib/abort.ts'
 import { type Clock, sleep } from '#lib/clock.ts'

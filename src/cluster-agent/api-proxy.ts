@@ -1,6 +1,6 @@
 /**
- * Serves requests of the management server that arrive on streams of the tunnel: adds the credentials of the agent, which
- * never leave the cluster, and sends them to the API server of this cluster.
+ * Forwards requests of the management server to the API server of this cluster, with the agent's credentials, which
+ * never leave the cluster.
  */
 import type { Duplex } from 'node:stream'
 

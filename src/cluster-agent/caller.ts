@@ -1,6 +1,6 @@
 /**
- * The user for whom the management server sends a request, and the check that the agent makes before it lets its own
- * credentials speak for this user. A server that was taken over cannot become another identity of the cluster through it.
+ * Checks for which user the management server sends a request, before the agent impersonates that user. A compromised
+ * server can name only its own users and groups, no other identity of the cluster.
  */
 import type { HeaderList } from '#lib/http/exchange.ts'
 

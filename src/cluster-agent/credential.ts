@@ -1,6 +1,6 @@
 /**
- * The credential of the agent: a random text that it makes itself and shows to the server when it registers. It is kept in
- * a Secret of the cluster, or in a file, so that the registration token is needed only once.
+ * Generates and stores the agent's credential for the management server, in a Secret or a file. So the agent needs
+ * its registration token only once.
  */
 import { readFile } from 'node:fs/promises'
 

@@ -1,4 +1,7 @@
-/** Builds the authorizer, which needs no stored objects to start, and the authenticator, which does. */
+/**
+ * Builds the API server's authorizer, which starts without stored objects, and its authenticator, which reads stored
+ * objects.
+ */
 import { createLiveObjects } from '#apiserver/auth/live-objects.ts'
 import { followNodeGraph } from '#apiserver/auth/node-graph-follower.ts'
 import { followRbac } from '#apiserver/auth/rbac-follower.ts'

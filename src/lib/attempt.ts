@@ -1,4 +1,4 @@
-/** Calls a function and returns undefined if it throws, for features that the platform may lack. */
+/** Calls a function that uses an optional platform feature, and returns undefined if it throws. */
 export function attempt<T>(work: () => T): T | undefined {
   try {
     return work()

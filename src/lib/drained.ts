@@ -1,4 +1,4 @@
-/** Waits until a stream has written its buffered data. */
+/** Waits until a writable stream accepts more data. */
 import type { Writable } from 'node:stream'
 
 /** After `write` returned false: resolves when there is room again, or never will be. */

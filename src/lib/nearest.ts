@@ -1,4 +1,4 @@
-/** Guesses what a mistyped word was meant to be, by cobra's rule. */
+/** Suggests known words that are similar to a mistyped one, by cobra's rule. */
 
 /** How many keystrokes a slip of the finger may cost. */
 const MAX_EDITS = 2

@@ -1,4 +1,4 @@
-/** Installs CustomResourceDefinitions in a cluster. */
+/** Installs CustomResourceDefinitions in a cluster and waits until they are established. */
 import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { until } from '#client/until.ts'

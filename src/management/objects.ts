@@ -1,6 +1,6 @@
 /**
- * The management objects in memory, with a client for their changes. A change is visible here when its promise has
- * resolved. The server reads them for each request and never asks the API for that.
+ * Caches all objects of the management API in memory and writes changes. The cache contains a change as soon as the
+ * write resolves, so routes read only the cache.
  */
 import { type Secret, Secrets } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

@@ -1,4 +1,4 @@
-/** Person: the authenticated caller of a request, with the token that authenticated the request. */
+/** The type of an authenticated user with the token of the request. */
 import type { Token } from './kinds/token.ts'
 import type { User } from './kinds/user.ts'
 

@@ -1,4 +1,7 @@
-/** Brings the management cluster to the state that the server needs: kinds, namespace, built-in roles, the local Cluster. */
+/**
+ * Prepares the control plane of the management server: creates its kinds, namespace, built-in roles and the Cluster
+ * `local`.
+ */
 import { Namespaces } from '#apis/core/v1.ts'
 import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'

@@ -1,6 +1,6 @@
 /**
- * The management server: a control plane in this process that keeps all objects, and one port for people, agents and the
- * requests that are passed on to clusters.
+ * Starts the management server: a control plane in this process that stores its objects, and one HTTPS port for
+ * users, agents and proxied requests.
  */
 import { join } from 'node:path'
 

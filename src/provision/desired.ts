@@ -1,4 +1,4 @@
-/** The types of the desired state of machines. */
+/** The types of the desired state of machines in a built cluster: files, uploads, services and Nodes. */
 import type { ServiceSpec } from './machine.ts'
 
 /** The roles of a machine, with RKE's names. */

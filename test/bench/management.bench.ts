@@ -1,6 +1,6 @@
 /**
- * Benchmarks requests to a cluster through `hyperkube server` and its agent beside direct ones, in turns: all programs as
- * npm installs them, over TLS on loopback.
+ * Benchmarks requests to a cluster through `hyperkube server` and its agent, in turns with direct requests. All
+ * programs run as npm installs them, over TLS on loopback.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

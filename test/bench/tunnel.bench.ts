@@ -1,6 +1,6 @@
 /**
- * Benchmarks the tunnel between two threads over a WebSocket on loopback, without TLS: a copy in each direction, and small
- * requests beside it, each on its own stream.
+ * Benchmarks a tunnel between two threads over a WebSocket on loopback: a bulk copy in each direction, with small
+ * requests on other streams meanwhile.
  */
 import { once } from 'node:events'
 import { performance } from 'node:perf_hooks'

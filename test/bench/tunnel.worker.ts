@@ -1,6 +1,6 @@
 /**
- * Worker thread at the server's end of a tunnel: it sends and receives as many bytes as an address says, and echoes. Its
- * own thread leaves a processor for each end, as on two machines.
+ * Worker thread with the server's end of the tunnel benchmark: it sends, receives and echoes bytes as the stream's
+ * address says.
  */
 import { type Duplex, Readable } from 'node:stream'
 import { parentPort } from 'node:worker_threads'

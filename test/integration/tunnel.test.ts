@@ -1,4 +1,4 @@
-/** Tunnels over real WebSockets and TCP connections on loopback. */
+/** Tests tunnels over real WebSockets and TCP connections on loopback. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'

@@ -1,7 +1,7 @@
 /**
- * Load and kills of the management server: `node test/reliability/management-load.ts [seconds]`. 200 simulated clusters and
- * 100 users with 2000 requests a second, while agents and tunnels are killed 50 times and the server three times. No
- * request may fail, except with 503 while its cluster is away.
+ * Load test of the management server under kills: `node test/reliability/management-load.ts [seconds]`. 100 users
+ * send 2000 requests a second to 200 simulated clusters. The test kills 50 agents or tunnels, and the server three
+ * times. No request may fail, except with 503 while its cluster is away.
  */
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'

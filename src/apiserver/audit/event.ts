@@ -1,6 +1,6 @@
 /**
- * One audit event: a request at one of its stages, as in audit.k8s.io/v1. Event texts have one character per byte
- * (latin1), because most of the objects in them already do.
+ * One audit event: a request at one of its stages, as in audit.k8s.io/v1. Its text is a latin1 string with one
+ * character per byte, like the stored objects that it contains.
  */
 import type { User } from '#auth/user.ts'
 import { compareText, goQuote } from '#lib/go/text.ts'

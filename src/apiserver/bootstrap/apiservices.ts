@@ -1,6 +1,6 @@
 /**
- * The APIServices of the server's own groups. Two numbers of each sort discovery, highest first: the
- * first sorts groups, the second the versions of a group. Upstream: cmd/kube-apiserver/app/aggregator.go, v1.36.
+ * Creates the APIServices of the groups that this server serves itself. Their group and version priorities determine
+ * the order in discovery. Upstream: cmd/kube-apiserver/app/aggregator.go, v1.36.
  */
 import { type APIService, APIServices } from '#apis/apiregistration/v1.ts'
 import { semanticEqual } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** Formats connection errors as Go's network library does, as users know them from upstream. */
+/** Formats connection errors like Go's net package, because users know upstream's texts. */
 import { isIP } from 'node:net'
 
 import { HttpError } from '#lib/http/http-error.ts'

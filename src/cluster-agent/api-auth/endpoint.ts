@@ -1,4 +1,7 @@
-/** The HTTP endpoint that kube-apiserver sends TokenReviews to. It speaks plain HTTP, so it must listen on loopback only. */
+/**
+ * The HTTP endpoint to which kube-apiserver sends TokenReviews. It speaks plain HTTP, so it must listen on loopback
+ * only.
+ */
 import type { Clock } from '#lib/clock.ts'
 import { BodyError, type Exchange, type HeaderList } from '#lib/http/exchange.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'

@@ -1,6 +1,6 @@
 /**
- * The objects by which a cluster knows tokens of the management server: ClusterAuthToken, a Secret of the same name with
- * the hash, and ClusterUserAttribute. Their names and fields are Rancher's.
+ * The kinds that store the management server's tokens in a cluster: ClusterAuthToken, ClusterUserAttribute, and a
+ * Secret with the hash. Their names and fields are Rancher's.
  */
 import type { CustomResourceDefinition } from '#apis/apiextensions/v1.ts'
 import type { Secret } from '#apis/core/v1.ts'

@@ -1,6 +1,6 @@
 /**
- * The records of a cluster, followed by informers. The last state is kept in a file, so that tokens work while the API
- * server of the cluster starts.
+ * Watches the tokens and users of the management server that this cluster stores. A cache file makes tokens usable
+ * while the API server starts.
  */
 import { readFile } from 'node:fs/promises'
 

@@ -1,4 +1,7 @@
-/** The tokens and users that a cluster knows, and the check of a token against them. Needs no network. */
+/**
+ * Verifies a token of the management server against the tokens and users that the cluster stores, without network
+ * access.
+ */
 import { isUserOfServer, foreignGroup } from '../caller.ts'
 import { sha256Of } from './kinds.ts'
 import { hashOfSecret, isSameHash, NO_HASH, splitToken } from './token-text.ts'

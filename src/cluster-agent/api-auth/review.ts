@@ -1,4 +1,4 @@
-/** Answers TokenReviews. A review that is well-formed always gets an answer; a token that is refused gets no reason. */
+/** Parses a TokenReview, verifies its token and builds the response. A refused token gets no reason. */
 import type { Logger } from '#lib/log/log.ts'
 
 import { type AuthRecords, verifyToken } from './records.ts'

@@ -1,4 +1,4 @@
-/** The text of API tokens, `hk_<name>_<secret>`, and the hash of the secret that is stored in its stead. */
+/** The text form of API tokens, `hk_<name>_<secret>`, and the hash that is stored instead of the secret. */
 import { hash, timingSafeEqual } from 'node:crypto'
 
 export interface TokenParts {

@@ -1,6 +1,6 @@
 /**
- * `hyperkube machine containerd`: runs the containerd of a node like "hyperkube up". It configures the pod network when
- * flannel has written the ranges.
+ * `hyperkube machine containerd`: runs the containerd of a node, with the same setup as in `hyperkube up`. It
+ * configures the pod network when flannel has written the ranges.
  */
 import { createReadStream, watch } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'

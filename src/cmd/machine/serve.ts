@@ -1,6 +1,6 @@
 /**
- * `hyperkube machine serve` and `keep`: the remote end of the builder's connection, and the supervisor of services
- * without systemd.
+ * `hyperkube machine serve`: executes the calls of `hyperkube build` on a machine. `hyperkube machine keep`:
+ * supervises services on machines without systemd.
  */
 import { fileURLToPath } from 'node:url'
 

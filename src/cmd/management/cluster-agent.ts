@@ -1,4 +1,4 @@
-/** `hyperkube cluster-agent`: runs in a cluster and connects it to a management server. */
+/** `hyperkube cluster-agent`: the agent in a managed cluster, which connects it to the management server. */
 import { Namespaces } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { programConfig } from '#client/connection/config.ts'

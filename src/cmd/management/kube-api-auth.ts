@@ -1,4 +1,4 @@
-/** `hyperkube kube-api-auth`: authenticates tokens of the management server for the API server of a cluster. */
+/** `hyperkube kube-api-auth`: authenticates tokens of the management server for a cluster's API server. */
 import { resolve } from 'node:path'
 
 import { ApiClient } from '#client/api-client.ts'

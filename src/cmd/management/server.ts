@@ -1,4 +1,4 @@
-/** `hyperkube server`: the management server. */
+/** `hyperkube server`: runs the management server, which proxies requests of users to many clusters. */
 import { createWriteStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Records what happened to the containers of a pod. `container-plan.ts` plans the next step from the records, and
- * `pod-status.ts` derives the status.
+ * Records the runs of a pod's containers: starts, exits and restarts. `container-plan.ts` plans the next step from
+ * the records, and `pod-status.ts` derives the status.
  */
 import type { Container, ContainerStatus, EphemeralContainer, PodSpec, ResourceRequirements } from '#apis/core/v1.ts'
 

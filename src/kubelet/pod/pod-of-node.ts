@@ -1,4 +1,4 @@
-/** Types of a pod and its containers as the kubelet API, metrics and eviction see them. Read-only. */
+/** Types of a pod on this node and its containers, as the kubelet API, metrics and eviction read them. */
 import type { Pod } from '#apis/core/v1.ts'
 
 import type { ContainerRecord } from './container-runs.ts'

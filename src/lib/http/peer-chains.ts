@@ -1,8 +1,7 @@
 /**
- * Finds the certificate chain of a client. A resumed TLS session has only the client's own certificate, so this file
- * caches intermediate certificates from all handshakes. Many clients share a few of them.  OpenSSL does not verify
- * certificates in the handshake. If it did, Node would close the connection after a failed signature, and the client
- * would not get a 401.
+ * Collects the intermediate certificates of TLS clients, because a resumed session contains only the client's own
+ * certificate. OpenSSL does not verify client certificates in the handshake: Node would close the connection, and the
+ * client would get no 401.
  */
 import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'

@@ -1,4 +1,4 @@
-/** Makes a Duplex usable where node:http expects a socket: the settings of TCP connections have no effect on it. */
+/** Makes a Duplex stream usable as a socket of node:http; settings of TCP connections have no effect on it. */
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 

@@ -1,4 +1,4 @@
-/** Serves the streams of a tunnel by TCP connections from this machine. */
+/** Serves tunnel streams by opening TCP connections from this machine. */
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 

@@ -1,5 +1,5 @@
 /**
- * A stream of version 2: the receiver permits bytes, and permits more at a time while its reader keeps up with the
+ * A tunnel stream of protocol version 2 with a flow-control window, which grows while the reader keeps up with the
  * sender. Both directions end independently.
  */
 import { decodeReset, decodeWindow, encodeReset, encodeWindow, type Frame, FRAME_KINDS, FrameError } from './frames.ts'

@@ -1,6 +1,6 @@
 /**
- * Received bytes that wait for a reader. Small pieces are copied into blocks: a piece is a part of what the socket read,
- * and would keep all of that in memory.
+ * Buffers the received bytes of a tunnel stream until they are read. It copies small pieces, because each would keep
+ * a whole buffer of the socket in memory.
  */
 import { Fifo } from '../collections/fifo.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A stream of version 1: a slow reader sends a pause, and whatever was in flight still arrives. The text `EOF` closes
- * both directions, so a dialed stream sends it only after the other side has closed.
+ * A tunnel stream of protocol version 1: a slow reader sends `pause`, and data in flight still arrives. The text
+ * `EOF` closes both directions, so a dialed stream sends it only after its peer has closed.
  */
 import { decodeError, encodeError, type Frame, FRAME_KINDS } from './frames.ts'
 import { type StreamOptions, TunnelStream } from './stream.ts'

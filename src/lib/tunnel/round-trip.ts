@@ -1,4 +1,4 @@
-/** The shortest time in which the other side of a tunnel has answered a probe: the delay without queues. */
+/** Measures the round-trip time of a tunnel with probes and keeps the shortest one. */
 import type { Clock } from '../clock.ts'
 
 const PROBE_EVERY_MS = 1000

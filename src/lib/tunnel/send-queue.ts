@@ -1,6 +1,6 @@
 /**
- * Frames on their way into the WebSocket. Control frames go first, then one data frame of each stream in turn, those of
- * interactive streams before those of bulk streams. A stream has at most one data frame in the socket.
+ * The queue of frames for the tunnel's WebSocket. Control frames go first, then data frames of the streams in
+ * rotation, interactive streams before bulk ones. A stream has at most one data frame in the socket.
  */
 import { Fifo } from '../collections/fifo.ts'
 import type { WebSocketConnection } from '../http/websocket.ts'

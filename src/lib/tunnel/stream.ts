@@ -1,4 +1,4 @@
-/** A stream of a tunnel, without the rules of a version of the protocol. */
+/** The base class of tunnel streams, for both versions of the protocol. */
 import { Duplex } from 'node:stream'
 
 import type { Clock } from '../clock.ts'

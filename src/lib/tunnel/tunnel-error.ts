@@ -1,4 +1,4 @@
-/** The error of streams and tunnels. */
+/** The error class of tunnels and their streams. */
 
 /**
  * `refused`: the other side does not serve the address; `reset`: the other side ended the stream with an error; `ended`:

@@ -1,6 +1,6 @@
 /**
- * Many streams through one WebSocket, in both directions. `frames.ts` describes the two versions of the protocol. A slow
- * reader stops only its own stream.
+ * A tunnel: many streams in both directions over one WebSocket, by the protocol in `frames.ts`. A slow reader delays
+ * only its own stream.
  */
 import type { Duplex } from 'node:stream'
 

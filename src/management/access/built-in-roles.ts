@@ -1,4 +1,4 @@
-/** The roles that every server has. The server restores them when it starts. */
+/** The built-in roles of the management server, which it restores at each start. */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { rule } from '#reconcile/controller.ts'
 

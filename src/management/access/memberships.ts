@@ -1,7 +1,7 @@
 /**
- * The roles of a user, found in the Members. A user is a member directly, or through a group of an identity provider.
- * Clusters know roles as groups: `hk:cluster:<role>` and `hk:project:<project>:<role>`. So a change of members holds with
- * the next request, and clusters need bindings of these groups only.
+ * Finds the roles of a user from the Member objects, by user or by group of an identity provider. A cluster receives
+ * each role as a group: `hk:cluster:<role>` or `hk:project:<project>:<role>`. So a changed Member applies to the next
+ * request, and a cluster needs RBAC bindings for these groups only.
  */
 import type { KubeObject } from '#meta/object.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The RBAC objects that a cluster needs so that the groups of the management server have the rights of their roles. There
- * are none for single users: memberships travel as groups with each request.
+ * Builds the RBAC objects for a managed cluster: they bind the groups of the management server's roles to
+ * ClusterRoles. No object names a single user, because each request carries the user's roles as groups.
  */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, RoleBinding } from '#apis/rbac/v1.ts'
 

@@ -1,4 +1,4 @@
-/** The routes of the members and projects of a cluster. Owners of the cluster manage them. */
+/** The HTTP routes for the members and projects of a cluster, which owners of the cluster may change. */
 import type { KubeObject } from '#meta/object.ts'
 import { badRequestError, conflictError, notFoundError } from '#meta/status-errors.ts'
 import { dns1123Label } from '#meta/validation/names.ts'

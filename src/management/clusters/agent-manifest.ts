@@ -1,4 +1,7 @@
-/** The objects that `kubectl apply` creates in a cluster to import it: the agent, its account and its rights. */
+/**
+ * Builds the manifest that imports a cluster: `kubectl apply` creates the agent, its service account and its
+ * permissions from it.
+ */
 import type { KubeObject } from '#meta/object.ts'
 
 import { ownerBinding } from './access-objects.ts'

@@ -1,4 +1,4 @@
-/** Brings the RBAC objects of a cluster to the wanted state. */
+/** Creates, updates and deletes the RBAC objects of the management server in a managed cluster. */
 import { ClusterRoleBindings, ClusterRoles, RoleBindings } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 

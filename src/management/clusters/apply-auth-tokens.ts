@@ -1,4 +1,7 @@
-/** Brings the objects of an authorized endpoint in a cluster to the wanted state. */
+/**
+ * Writes the API tokens and users of the authorized endpoint to a managed cluster, and deletes those that are no
+ * longer valid.
+ */
 import { Namespaces, Secrets } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import {

@@ -1,4 +1,7 @@
-/** Brings the objects of one kind in a cluster to the wanted state: creates, changes, and deletes those not wanted. */
+/**
+ * Makes the labelled objects of one kind in a managed cluster equal to a given list: creates, updates and deletes
+ * objects.
+ */
 import type { Kind } from '#apis/kinds.ts'
 import type { RoleBinding } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'

@@ -1,6 +1,6 @@
 /**
- * The objects by which a cluster knows the API tokens of its authorized endpoint, and the users of these tokens. Tokens with
- * limits that an API server cannot check, such as read-only ones, work through the management server only.
+ * Builds the objects that describe API tokens and their users to the authorized endpoint of a cluster. Tokens with
+ * limits that the endpoint cannot check, such as read-only ones, are left out.
  */
 import type { Secret } from '#apis/core/v1.ts'
 import {

@@ -1,6 +1,6 @@
 /**
- * Keeps the API tokens of authorized endpoints in the clusters: `kube-api-auth` there answers with them while this server
- * is away. A change arrives as soon as the agent is connected.
+ * The controller that copies API tokens to clusters with an authorized endpoint, where `kube-api-auth` authenticates
+ * them without the management server. A change is copied as soon as the agent is connected.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'

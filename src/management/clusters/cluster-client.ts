@@ -1,4 +1,7 @@
-/** An API client for a cluster through its link, as the management server itself. The cluster may be hostile. */
+/**
+ * Creates an API client that reaches a managed cluster through its link, as the management server itself. Responses
+ * are limited in size, because the cluster may be hostile.
+ */
 import { ApiClient, type Transport } from '#client/api-client.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpRequest } from '#lib/http/client.ts'

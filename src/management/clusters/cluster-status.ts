@@ -1,4 +1,7 @@
-/** Parts that the controllers of clusters share: their settings, and the status that they write. */
+/**
+ * Functions that the cluster controllers of the management server share: their settings and the write of a Cluster's
+ * status.
+ */
 import { type Condition, setCondition } from '#meta/conditions.ts'
 import { semanticEqual } from '#meta/object.ts'
 import type { ControllerContext } from '#reconcile/controller.ts'

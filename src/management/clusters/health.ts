@@ -1,4 +1,4 @@
-/** Reads the health, the version and the capacity of a cluster. */
+/** Reads health, Kubernetes version and node capacity of a managed cluster. */
 import { type Node, Namespaces, Nodes } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { addQuantities, parseQuantity, type Quantity, quantityText } from '#meta/quantity.ts'

@@ -1,4 +1,7 @@
-/** Makes registration tokens. The text of a token is shown once; the object has a hash. */
+/**
+ * Creates registration tokens, with which agents register a cluster. A response contains the token once; the stored
+ * object contains only its hash.
+ */
 import { type Cluster } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
 import { type RegistrationToken, RegistrationTokens } from '../kinds/registration-token.ts'

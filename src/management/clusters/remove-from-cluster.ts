@@ -1,4 +1,4 @@
-/** Removes everything that the management server has made in a cluster. */
+/** Deletes everything that the management server has created in a managed cluster. */
 import { Namespaces } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'

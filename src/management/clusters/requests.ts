@@ -1,4 +1,7 @@
-/** What all routes of clusters share: the cluster of a request, the fields of its body, and the form of answers. */
+/**
+ * Functions that the HTTP routes for clusters share: they find the cluster of a request, parse the body and format
+ * responses.
+ */
 import type { KubeObject } from '#meta/object.ts'
 import { badRequestError, forbiddenError, notFoundError } from '#meta/status-errors.ts'
 

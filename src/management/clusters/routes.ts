@@ -1,4 +1,4 @@
-/** The routes of clusters: list, import, kubeconfig, members, removal, and the manifest of the agent. */
+/** The HTTP routes for clusters: list, import, kubeconfig, members, removal, and the manifest of the agent. */
 import { stringifyYaml } from '#lib/yaml/write.ts'
 import { badRequestError, forbiddenError, notFoundError } from '#meta/status-errors.ts'
 

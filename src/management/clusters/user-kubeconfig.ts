@@ -1,6 +1,6 @@
 /**
- * The kubeconfig that a user downloads: a context that leads through the management server, and contexts that lead straight
- * to the cluster if it has an authorized endpoint. All have the same user.
+ * Writes the kubeconfig that a user downloads for a cluster. One context leads through the management server, further
+ * ones directly to the cluster's authorized endpoint. All contexts have the same user.
  */
 import { stringifyYaml } from '#lib/yaml/write.ts'
 

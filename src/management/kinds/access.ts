@@ -1,4 +1,4 @@
-/** Role, Member and Project: who may do what, in the server, in a cluster and in a group of namespaces. */
+/** The kinds Role, Member and Project: who may do what in the server, in a cluster or in a group of namespaces. */
 import type { Kind } from '#apis/kinds.ts'
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import type { KubeObject } from '#meta/object.ts'

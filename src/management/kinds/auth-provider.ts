@@ -1,4 +1,4 @@
-/** AuthProvider: an identity provider that people log in with. Secrets are in Secrets, by reference. */
+/** The kind AuthProvider: an identity provider with which users log in. It refers to Secrets for client secrets. */
 import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'
 

@@ -1,4 +1,7 @@
-/** Cluster: a Kubernetes cluster that the management server knows. Its name is its id in addresses: `c-x7k2p`. */
+/**
+ * The kind Cluster: a Kubernetes cluster that the management server manages. Its name, such as `c-x7k2p`, is its id
+ * in URLs.
+ */
 import type { Kind } from '#apis/kinds.ts'
 import type { Condition } from '#meta/conditions.ts'
 import type { KubeObject } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** Makes the CustomResourceDefinitions of the management kinds from a short description of each. */
+/** Builds the CustomResourceDefinitions of the management API from a short description of each kind. */
 import type { CustomResourceDefinition } from '#apis/apiextensions/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { defineKind } from '#client/custom-kind.ts'

@@ -1,4 +1,4 @@
-/** The kinds of the management API, in the order of their creation. */
+/** Lists the kinds of the management API, in the order in which the server creates their definitions. */
 import type { KubeObject } from '#meta/object.ts'
 
 import { MEMBER, PROJECT, ROLE } from './access.ts'

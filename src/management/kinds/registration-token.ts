@@ -1,4 +1,7 @@
-/** RegistrationToken: lets an agent register with the server. The object has a hash; the token is shown once. */
+/**
+ * The kind RegistrationToken, with which an agent registers a cluster. The object contains only the hash of the
+ * token.
+ */
 import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'
 

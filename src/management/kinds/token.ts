@@ -1,6 +1,6 @@
 /**
- * Token: a session of a browser, or an API token. The object has a hash; the secret is shown once. The text that clients
- * send is `hk_<name>_<secret>`.
+ * The kind Token: a browser session or an API token. The object contains only the hash of the secret; clients send
+ * `hk_<name>_<secret>`.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'

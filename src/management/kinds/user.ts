@@ -1,6 +1,6 @@
 /**
- * User: a person or a program that may log in. The name of the object, `u-x7k2p`, is the user's name in every cluster.
- * The hash of a local password is a Secret.
+ * The kind User: a person or program that may log in. Its name, `u-x7k2p`, is also the username in every cluster. A
+ * Secret contains the hash of its password.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'

@@ -1,6 +1,6 @@
 /**
- * The routes of agents: `/v3/connect/register` with a registration token, which stores the hash of the credential that the
- * agent has made, and `/v3/connect` with this credential.
+ * The HTTP routes of agents. `/v3/connect/register` accepts a registration token and stores the hash of the agent's
+ * credential; `/v3/connect` accepts that credential.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 

@@ -1,4 +1,7 @@
-/** A way to the API server of a cluster, and how requests on it say for whom they are. */
+/**
+ * The interface of a link, through which the management server sends requests to the API server of a cluster. It
+ * includes the headers that name the user.
+ */
 import type { RequestHeaders } from '#component/forwarding/headers.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 

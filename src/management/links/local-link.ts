@@ -1,6 +1,6 @@
 /**
- * The link to the management cluster itself: its own port, with the certificate of the front proxy, which lets the headers
- * X-Remote-User and X-Remote-Group name the user.
+ * The link to the management server's own control plane, through its HTTPS port. The front-proxy client certificate
+ * allows it to name the user in X-Remote headers.
  */
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'

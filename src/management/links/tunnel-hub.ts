@@ -1,4 +1,4 @@
-/** The tunnels of connected agents, and the link through the newest one of a cluster. */
+/** Keeps the tunnels of connected agents by cluster. Requests to a cluster use its newest tunnel. */
 import { API_SERVER_ADDRESS } from '#cluster-agent/agent.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'

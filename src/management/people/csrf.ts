@@ -1,6 +1,6 @@
 /**
- * Decides whether a request with a cookie came from our pages. A browser adds the cookie to requests that other sites make;
- * only our pages can be of the same origin and set the header `X-HK`.
+ * Protects cookies against cross-site requests. A write with a cookie must come from the same origin and have the
+ * header `X-HK`, which other sites cannot set. An upgrade with a cookie must come from the same origin.
  */
 import type { Exchange } from '#lib/http/exchange.ts'
 

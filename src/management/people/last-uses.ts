@@ -1,4 +1,4 @@
-/** When tokens were last used. Requests note it in memory; it is written to `status` once a minute. */
+/** Records when each token was last used: in memory at each request, and in the Token's status once a minute. */
 import { type PeriodicTask, runPeriodically } from '#lib/periodic.ts'
 import { isNotFound } from '#meta/status.ts'
 import { epochMsOf, timeOf } from '#meta/time.ts'

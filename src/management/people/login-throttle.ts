@@ -1,6 +1,6 @@
 /**
- * Back-off of log-ins: for an address, for a username, and for a username from one address. Bounded memory: entries that
- * were not used for the longest time are dropped first.
+ * Delays log-in attempts after failures, by client address, by username, and by both together. Memory is bounded: the
+ * least recently used entries are dropped first.
  */
 import { isIPv6 } from 'node:net'
 

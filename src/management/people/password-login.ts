@@ -1,4 +1,4 @@
-/** Checks a username and password, with the back-off of log-ins. */
+/** Checks a username and password, and delays further attempts after failures. */
 import { tooManyRequestsError } from '#meta/status-errors.ts'
 
 import type { User } from '../kinds/user.ts'

@@ -1,4 +1,4 @@
-/** The Secrets with the hashes of passwords: `password-<user>` in the namespace of the server. */
+/** Stores password hashes in Secrets named `password-<user>`, in the namespace of the management server. */
 import { type Secret, Secrets } from '#apis/core/v1.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Hashes of passwords: argon2id with OWASP's minimum, as PHC text. At most two are computed at once, because each takes
- * 19 MiB and 50 ms of a core; a bounded number waits.
+ * Hashes and verifies passwords with argon2id (OWASP's minimum cost), in PHC format. At most two hashes are computed
+ * concurrently, because each takes 19 MiB and 50 ms of a core.
  */
 import { argon2, timingSafeEqual } from 'node:crypto'
 

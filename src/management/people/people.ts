@@ -1,4 +1,4 @@
-/** People: users, their passwords, sessions and tokens, and log-in with identity providers. */
+/** The parts that manage people: users, passwords, sessions, tokens, and log-in with identity providers. */
 import type { Exchange } from '#lib/http/exchange.ts'
 
 import type { User } from '../kinds/user.ts'

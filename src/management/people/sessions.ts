@@ -1,4 +1,7 @@
-/** Sessions of browsers: a Token of type `session` whose text is the cookie. Each log-in makes a new secret. */
+/**
+ * Browser sessions of the management server. Each is a Token of type `session` whose secret is in a cookie; each
+ * log-in creates a new one.
+ */
 import type { Token } from '../kinds/token.ts'
 import type { User } from '../kinds/user.ts'
 import { isSession, type Tokens } from './tokens.ts'

@@ -1,6 +1,6 @@
 /**
- * Tokens: the secrets of sessions and API tokens. Clients send `hk_<name>_<secret>`; the Token object has the SHA-256 of
- * the secret. Verifying reads memory only.
+ * Creates, verifies and deletes the tokens of sessions and API clients. Clients send `hk_<name>_<secret>`, and the
+ * Token object stores the SHA-256 of the secret. Verification reads only the cache in memory.
  */
 import { hashOfSecret, isSameHash, NO_HASH, splitToken } from '#cluster-agent/api-auth/token-text.ts'
 import { type PeriodicTask, runPeriodically } from '#lib/periodic.ts'

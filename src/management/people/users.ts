@@ -1,6 +1,6 @@
 /**
- * Creates, changes and deletes Users with all that belongs to them: password, tokens and memberships. One change runs
- * at a time, so that usernames stay unique and one administrator always remains.
+ * Creates, changes and deletes Users with their passwords, tokens and memberships. Changes run one at a time, so that
+ * usernames stay unique and one administrator always remains.
  */
 import type { Draft } from '#client/api-client.ts'
 import { pick } from '#lib/random.ts'

@@ -1,4 +1,4 @@
-/** Routes without credentials: health, and the authority of the server's certificate. */
+/** The HTTP routes that need no credentials: health checks, and the CA of the server's certificate. */
 import { serviceUnavailableError } from '#meta/status-errors.ts'
 
 import type { Reply, Route } from './route.ts'

@@ -1,4 +1,4 @@
-/** The address of the client of a request. X-Forwarded-For counts only behind proxies that are trusted. */
+/** Finds the client address of a request. X-Forwarded-For counts only if a trusted proxy sent it. */
 import type { Exchange } from '#lib/http/exchange.ts'
 import { contains, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import { ProgramError } from '#lib/program.ts'

@@ -1,6 +1,6 @@
 /**
- * The port of the management server: finds the route of a request, authenticates, checks access, calls the route and
- * records the request in the audit log. Every error becomes a Status.
+ * The HTTPS port of the management server: routes a request, authenticates and authorizes it, calls the handler and
+ * writes the audit log. Every error becomes a Status.
  */
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 import { BodyError } from '#lib/http/exchange.ts'

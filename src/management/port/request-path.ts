@@ -1,6 +1,6 @@
 /**
- * Checks the path of a request before any route sees it. A proxy in front of the server and the cluster behind it must
- * read the same path, so ambiguous ones are refused.
+ * Validates the path of a request before routing. It refuses ambiguous paths, which a proxy and a cluster could
+ * decode differently.
  */
 
 /** The segments of the path, decoded, or why it is refused. */

@@ -1,4 +1,4 @@
-/** A route of the server's port: method, path and who may use it. The port matches, authenticates and calls `serve`. */
+/** The type of an HTTP route of the management server: method, path, permitted callers and handler. */
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 
 import type { Person } from '../person.ts'

@@ -1,6 +1,6 @@
 /**
- * The headers between people and clusters. A cluster is not trusted by the pages of this server: its responses have the
- * origin of the server, but must not set cookies, redirect to other routes or run scripts there.
+ * Filters headers between users and managed clusters. Responses of a cluster have the server's origin, so they must
+ * not set cookies, redirect to other routes or run scripts.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 

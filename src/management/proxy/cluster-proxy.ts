@@ -1,6 +1,6 @@
 /**
- * `/k8s/clusters/<cluster>/…`: passes requests of a user to the API server of a cluster, with the identity of the user. The
- * credentials of the user, and all headers that claim an identity, stay here.
+ * Proxies `/k8s/clusters/<cluster>/…` to the API server of a managed cluster, with the identity of the user. The
+ * user's credentials and all impersonation headers are removed.
  */
 import { forward } from '#component/forwarding/forward.ts'
 import type { Clock } from '#lib/clock.ts'

@@ -1,6 +1,6 @@
 /**
- * The requests that are being passed on to clusters. A watch, a shell or a log can last for hours: it is cut off soon after
- * its token ends, its user is disabled, or the user's roles change.
+ * Tracks open requests to managed clusters, such as watches and shells. It aborts them soon after the token ends, the
+ * user is disabled or the user's roles change.
  */
 import { type Clock, every, type Timer } from '#lib/clock.ts'
 import { tooManyRequestsError } from '#meta/status-errors.ts'

@@ -1,4 +1,6 @@
-/** Implements each type of step. All steps are idempotent, because an interrupted run repeats them. */
+/**
+ * Executes the steps of a `hyperkube build` plan. All steps are idempotent, because an interrupted run repeats them.
+ */
 import { type Clock, sleep } from '#lib/clock.ts'
 
 import { droppedDocuments } from '../components/addons.ts'

@@ -1,6 +1,6 @@
 /**
- * Applies a plan wave by wave; each wave limits how many machines are changed in parallel. After an interruption the
- * next plan contains the remaining steps.
+ * Applies a plan of `hyperkube build` wave by wave; each wave limits how many machines change concurrently. After an
+ * interruption the next plan contains the remaining steps.
  */
 
 import { MachineLost } from '../machine.ts'

@@ -1,5 +1,6 @@
 /**
- * Brings a cluster to its desired state in stages. Each stage is planned from the observed state, applied and recorded.
+ * Brings a cluster to the state in its cluster.yml, in stages. Each stage is planned from the observed state, applied
+ * and recorded.
  */
 import type { Clock } from '#lib/clock.ts'
 import { ProgramError } from '#lib/program.ts'

@@ -1,4 +1,4 @@
-/** Uses the local machine as a machine of the cluster, without SSH. */
+/** Describes the local machine as a machine of the cluster that `hyperkube build` reaches without SSH. */
 import { createSocket } from 'node:dgram'
 import { hostname, userInfo } from 'node:os'
 

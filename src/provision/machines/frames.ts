@@ -1,6 +1,6 @@
 /**
- * Encodes calls to a machine: two lengths of four bytes, a JSON text, and binary content. An oversized frame ends the
- * connection, because the peer does not speak this protocol.
+ * Encodes the calls of `hyperkube build` to a machine: two lengths of four bytes, a JSON text, and binary content. An
+ * oversized frame ends the connection, because the peer does not speak this protocol.
  */
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'

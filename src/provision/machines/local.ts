@@ -1,4 +1,4 @@
-/** Implements the machine interface for the local machine, behind `hyperkube machine`. */
+/** Implements the machine interface of `hyperkube build` for the machine on which this process runs. */
 import { execFile } from 'node:child_process'
 import { access, chown, lstat, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** Implements the machine interface over two pipes: each call and each answer is one frame. */
+/**
+ * Implements the machine interface of `hyperkube build` for a remote machine, with one frame for each call and answer
+ * over two pipes.
+ */
 import type { Readable, Writable } from 'node:stream'
 
 import { onAbort } from '#lib/abort.ts'

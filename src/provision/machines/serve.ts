@@ -1,4 +1,4 @@
-/** The remote end of a connection: executes calls and sends answers in order of completion. */
+/** Executes the calls of `hyperkube build` on a machine, and sends each answer as soon as it is ready. */
 import type { Readable, Writable } from 'node:stream'
 
 import { type Machine, MACHINE_CALLS, type MachineCall } from '../machine.ts'

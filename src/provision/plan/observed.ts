@@ -1,4 +1,4 @@
-/** The types of the observed state of machines and of the cluster. */
+/** The types of the observed state of a cluster and its machines, from which `hyperkube build` plans. */
 import type { DesiredTaint } from '../desired.ts'
 import type { MachineFacts, MachineState } from '../machine.ts'
 

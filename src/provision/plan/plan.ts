@@ -1,6 +1,7 @@
 /**
- * Plans the steps from the observed to the desired state. Pure, so that a plan can be printed, tested and recomputed
- * after an interruption. A part that already matches needs no step. The order is RKE's: see docs/build.md.
+ * Plans the steps that bring a cluster from the observed to the desired state. Pure, so that a plan can be printed,
+ * tested and recomputed after an interruption. A part that already matches needs no step. The order is RKE's: see
+ * docs/build.md.
  */
 import { type Addon, type DesiredCluster, type DesiredFile, type DesiredHost, manifestFile } from '../desired.ts'
 import { sha256 } from '../service-digest.ts'

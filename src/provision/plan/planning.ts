@@ -1,4 +1,4 @@
-/** The inputs of planning, and queries that several plans share. Pure. */
+/** The inputs of the planning functions of `hyperkube build`, and queries that several of them share. Pure. */
 import type { DesiredCluster, DesiredHost, DesiredService, Plane } from '../desired.ts'
 import { serviceDigest } from '../service-digest.ts'
 import { type Manifest, NO_MANIFEST, type Observed, type ObservedHost } from './observed.ts'

@@ -1,4 +1,7 @@
-/** The types of a plan's steps. A step describes an action as data; `actions.ts` implements it. */
+/**
+ * The types of the steps in a plan of `hyperkube build`. A step describes an action as data; `actions.ts` executes
+ * it.
+ */
 import type { DesiredFile, DesiredNode, DesiredUpload, Health } from '../desired.ts'
 import type { RunAsk, ServiceSpec } from '../machine.ts'
 import type { DroppedMarks } from './node-difference.ts'

@@ -1,4 +1,6 @@
-/** Every route of the port for every kind of caller. A route without a row fails. */
+/**
+ * Tests every route of the management server with every kind of caller against a table. A route without a row fails.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

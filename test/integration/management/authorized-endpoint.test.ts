@@ -1,4 +1,7 @@
-/** The authorized endpoint of a cluster: its API server knows users of the management server while that is away. */
+/**
+ * Tests the authorized endpoint of a cluster: its API server accepts tokens of the management server while that
+ * server is away.
+ */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** A management server and clusters in this process, for tests. */
+/** Starts a management server and managed clusters in the test process. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

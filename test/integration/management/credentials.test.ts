@@ -1,4 +1,4 @@
-/** Tokens, cookies and passwords that are used for what they are not meant for, or longer than they are valid. */
+/** Tests that tokens, cookies and passwords give access only to what they are for, and only while they are valid. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { TLSSocket } from 'node:tls'

@@ -1,4 +1,4 @@
-/** Clusters that are none: an HTTP server behind an agent, and an agent that answers with any bytes. */
+/** Fake clusters for tests: an HTTP server behind an agent, and an agent that sends arbitrary bytes. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

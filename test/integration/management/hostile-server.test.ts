@@ -1,4 +1,4 @@
-/** The agent of a cluster whose management server was taken over. */
+/** Tests the agent of a cluster against a compromised management server. */
 import assert from 'node:assert/strict'
 import { duplexPair } from 'node:stream'
 import { describe, it } from 'node:test'

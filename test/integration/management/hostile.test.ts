@@ -1,4 +1,4 @@
-/** Clusters and agents that attack the management server, its people and other clusters. */
+/** Tests the management server against hostile clusters and agents, which attack it, its users and other clusters. */
 import assert from 'node:assert/strict'
 import type { Duplex } from 'node:stream'
 import { after, before, describe, it } from 'node:test'

@@ -1,4 +1,7 @@
-/** People on a real control plane: the schemas of the kinds, real hashes, watches, and a provider behind TLS. */
+/**
+ * Tests users, tokens and log-in of the management server on a real control plane, with real password hashes and an
+ * identity provider behind TLS.
+ */
 import assert from 'node:assert/strict'
 import { argon2Sync } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'

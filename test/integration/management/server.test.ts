@@ -1,4 +1,7 @@
-/** The management server from log-in to the API of an imported cluster: rights, headers, watches, removal. */
+/**
+ * Tests the management server from log-in to requests of an imported cluster: permissions, headers, watches and
+ * removal.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Requests that try to give a cluster another identity or another path, seen from behind the agent. */
+/** Tests that no request gets another identity or path in a managed cluster, as seen behind its agent. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type OutgoingHttpHeaders } from 'node:http2'

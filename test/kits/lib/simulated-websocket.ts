@@ -1,4 +1,4 @@
-/** Pairs of WebSocket connections in memory, with a delay in the time of a clock. */
+/** Creates pairs of WebSocket connections in memory for tests, with a delay on a virtual clock. */
 import type { Clock } from '#lib/clock.ts'
 import { Fifo } from '#lib/collections/fifo.ts'
 import { type WebSocketConnection, WebSocketError, type WebSocketMessage } from '#lib/http/websocket.ts'

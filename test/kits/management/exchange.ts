@@ -1,4 +1,4 @@
-/** Requests to routes of the management server without a socket: the exchange, and the port's part of a call. */
+/** Creates requests to routes of the management server for tests, without a socket. */
 import { randomFillSync } from 'node:crypto'
 
 import type { Exchange } from '#lib/http/exchange.ts'

@@ -1,4 +1,4 @@
-/** A small OpenID provider for tests. Its ID tokens can be changed to attack the client. */
+/** A fake OpenID provider for tests. Its ID tokens can be changed to attack the client. */
 import { createHmac, hash, type KeyObject } from 'node:crypto'
 
 import type { Clock } from '#lib/clock.ts'

@@ -1,6 +1,6 @@
 /**
- * An API server in memory for tests with a virtual clock: create, get, update, delete, list and watch of any kind,
- * without schemas or rules.
+ * An in-memory API server for tests with a virtual clock: it stores any kind and supports all verbs, without schemas
+ * or validation.
  */
 import type { Transport } from '#client/api-client.ts'
 import type { Clock } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** The management objects on an API in memory, with a virtual clock and seeded randomness. */
+/** Creates the management server's object cache for tests, on an in-memory API server with a virtual clock. */
 import { ApiClient } from '#client/api-client.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log/log.ts'

@@ -1,4 +1,7 @@
-/** People on an API in memory, with cheap password hashes and one role for administrators. */
+/**
+ * Creates users, tokens and log-in for tests, on an in-memory API server, with cheap password hashes and one
+ * administrator role.
+ */
 import { Members, Roles } from '#management/kinds/access.ts'
 import type { User } from '#management/kinds/user.ts'
 import type { ManagementObjects } from '#management/objects.ts'

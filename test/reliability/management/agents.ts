@@ -1,6 +1,6 @@
 /**
- * Child process of the load run: simulated clusters. One HTTP server plays all API servers, and one agent for each cluster
- * connects through a relay, whose connections can be cut. Takes its plan and commands from the parent by messages.
+ * Child process of the management load test: an HTTP server plays all API servers, with one agent for each simulated
+ * cluster. Agents connect through a relay that can cut their connections. The parent sends commands by messages.
  */
 import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,6 @@
-/** `hyperkube server` as a process that is killed and started again, with the administrator's requests to it. */
+/**
+ * Runs `hyperkube server` as a process that the load test kills and restarts, and sends the administrator's requests.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

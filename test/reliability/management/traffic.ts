@@ -1,4 +1,4 @@
-/** Requests of many users at a fixed rate, with an open watch for each, and a count of the answers. */
+/** Sends requests of many users at a fixed rate, keeps a watch open for each, and counts the responses. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import { realClock } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** Messages of the load run to the process with the agents. */
+/** The types of messages between the management load test and its child process with the agents. */
 export interface AgentPlan {
   /** Of the management server. */
   readonly port: number

@@ -1,4 +1,7 @@
-/** The User of an identity: found by provider and subject, never by a name that a provider could choose. */
+/**
+ * Finds or creates the User of an OpenID identity, by provider and subject. It never matches by username, which users
+ * of a provider may choose.
+ */
 import type { Claims } from '#lib/jwt/token.ts'
 import { forbiddenError } from '#meta/status-errors.ts'
 

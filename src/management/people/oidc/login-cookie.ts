@@ -1,6 +1,6 @@
 /**
- * The state of a log-in between leaving for the provider and coming back: an encrypted cookie, so that only the browser
- * that began a log-in can complete it. The server remembers nothing but what was used.
+ * Stores the state of an OpenID log-in in an encrypted cookie, so that only the browser that began it can complete
+ * it. The server remembers only which states were used.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 

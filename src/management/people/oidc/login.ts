@@ -1,4 +1,4 @@
-/** Log-in with an OpenID provider: authorization code flow with PKCE, bound to the browser by a cookie. */
+/** Log-in with an OpenID provider: the authorization code flow with PKCE. A cookie binds it to the browser. */
 import { hash, timingSafeEqual } from 'node:crypto'
 
 import { badRequestError, notFoundError, serviceUnavailableError, unauthorizedError } from '#meta/status-errors.ts'

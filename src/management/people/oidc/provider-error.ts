@@ -1,4 +1,4 @@
-/** The error of a log-in with an identity provider: its settings are wrong, it cannot be reached, or its answer is not valid. */
+/** The error of a log-in with an identity provider: wrong settings, an unreachable provider or an invalid response. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError'
 }

@@ -1,6 +1,6 @@
 /**
- * An OpenID provider: its discovery document, signing keys and token endpoint. Answers are bounded in size and time, and
- * redirects are not followed.
+ * The client of an OpenID provider: fetches its discovery document, signing keys and tokens. Responses are bounded in
+ * size and time, and it follows no redirects.
  */
 import { createProviderKeys, type FetchJson, type ProviderKeys } from '#auth/credentials/provider-keys.ts'
 import type { Clock } from '#lib/clock.ts'

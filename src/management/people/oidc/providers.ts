@@ -1,4 +1,4 @@
-/** The AuthProviders that people can log in with, each with its connection. */
+/** Keeps a connection to each identity provider (AuthProvider) with which users can log in. */
 import { createHttpClient } from '#lib/http/client.ts'
 
 import { type AuthProvider, AuthProviders } from '../../kinds/auth-provider.ts'

@@ -1,4 +1,7 @@
-/** Where a browser goes after a log-in: a path of this server, whatever the request asks for. */
+/**
+ * Validates the page to which a browser returns after a log-in. Only paths of this server are accepted, so that no
+ * link redirects users to another site.
+ */
 
 /** Starts with one `/`; printable ASCII without `\`, which browsers take for `/`. */
 const PATH = /^\/(?![/\\])[!-[\]-~]*$/

@@ -1,4 +1,4 @@
-/** The person who calls a route, and the limits of the token. */
+/** Returns the user who calls a route, and rejects tokens that may not use the route. */
 import { failure, unauthorizedError } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
 

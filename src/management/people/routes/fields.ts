@@ -1,4 +1,4 @@
-/** Reads the JSON bodies of routes: known fields of the right type, and nothing else. */
+/** Parses the JSON body of a request by a table of fields, and rejects unknown fields and wrong types. */
 import { badRequestError, requestEntityTooLargeError } from '#meta/status-errors.ts'
 
 import type { RouteCall } from '../../port/route.ts'

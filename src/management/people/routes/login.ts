@@ -1,4 +1,4 @@
-/** `/v3-public`: log-in with a password or with an OpenID provider. */
+/** The HTTP routes below `/v3-public`: log-in with a password or with an OpenID provider. */
 import { badRequestError, unauthorizedError } from '#meta/status-errors.ts'
 
 import type { Token } from '../../kinds/token.ts'

@@ -1,4 +1,4 @@
-/** `/v3/me` and `/v3/logout`: the caller's user, password and current token. */
+/** The HTTP routes `/v3/me` and `/v3/logout`: the caller's user, password and current token. */
 import { badRequestError } from '#meta/status-errors.ts'
 
 import type { User } from '../../kinds/user.ts'

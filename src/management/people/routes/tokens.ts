@@ -1,4 +1,4 @@
-/** `/v3/tokens`: the caller's sessions and API tokens. */
+/** The HTTP routes below `/v3/tokens`: the caller's sessions and API tokens. */
 import { badRequestError, notFoundError } from '#meta/status-errors.ts'
 import { epochMsOf } from '#meta/time.ts'
 

@@ -1,4 +1,4 @@
-/** `/v3/users`: administrators manage the accounts of others. */
+/** The HTTP routes below `/v3/users`, with which administrators manage user accounts. */
 import type { User } from '../../kinds/user.ts'
 import type { Person } from '../../person.ts'
 import type { Reply, Route, RouteCall } from '../../port/route.ts'

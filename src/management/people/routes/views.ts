@@ -1,4 +1,4 @@
-/** What routes show of users and tokens: never a hash. */
+/** Formats users and tokens for responses, without hashes. */
 import type { Token } from '../../kinds/token.ts'
 import type { User } from '../../kinds/user.ts'
 import type { Reply } from '../../port/route.ts'

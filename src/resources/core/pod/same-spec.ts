@@ -1,4 +1,4 @@
-/** Compares two pod specs semantically. */
+/** Compares two pod specs semantically: absent and empty fields are equal, and quantities are compared by value. */
 import type { Container, PodSpec } from '#apis/core/v1.ts'
 import { deepCopy, semanticEqual } from '#meta/object.ts'
 import { parseQuantity, quantityText } from '#meta/quantity.ts'
