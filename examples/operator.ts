@@ -58,7 +58,7 @@ async function reconcile(greeting: Greeting): Promise<void> {
   tell(greeting, 'Greeted', `Said "${data.text}" in ${made.name}`)
 }
 
-/** Refused when somebody changed it meanwhile: then it is looked at again. */
+/** Fails with a conflict if another client has changed the object; then the operator reconciles again. */
 async function keep(greeting: Greeting, finalizers: string[]): Promise<void> {
   await client.update(Greetings, { ...greeting, metadata: { ...greeting.metadata, finalizers } })
 }

@@ -33,7 +33,7 @@ export function testNames(source: string): Sentence[] {
   const outline = outlineOf(source)
   const suites: { end: number; name: string }[] = []
   const found: Sentence[] = []
-  for (const call of outline.matchAll(/(?<![.\w])(describe|suite|it|test)(?:\.\w+)?\(/g)) {
+  for (const call of outline.matchAll(/(?<![.\w])(describe|suite|it|test)(?:\.(?:only|skip|todo))?\(/g)) {
     const begin = call.index + call[0].length
     const names = namesAt(source, outline, begin)
     while ((suites.at(-1)?.end ?? Infinity) < begin) suites.pop()
@@ -79,26 +79,36 @@ function namesAt(source: string, outline: string, begin: number): string[] {
   if (/^\w+: /.test(argument)) return []
   const template = /^['"`]/.test(argument) ? unquoted(argument) : `\${${plain(argument)}}`
   const rows = rowsAround(source, outline, begin, template)
-  const names = rows.map((row) =>
-    choose(template, row).replaceAll(EXPRESSION, (whole, code: string) => valueOf(code, row) ?? whole),
-  )
+  const names = rows.map((row) => {
+    const chosen = choose(template, row)
+    return choose(
+      chosen.replaceAll(EXPRESSION, (whole, code: string) => valueOf(code, row) ?? whole),
+      row,
+    )
+  })
   const shown = (names.length === 0 ? [template] : names).map((name) => showChoices(withConstants(name, source)))
-  return [...new Set(shown)]
+  return [...new Set(shown)].filter((name) => !ONLY_A_VARIABLE.test(name))
 }
+
+/** The parameter of a function that registers tests; the names are in its callers. */
+const ONLY_A_VARIABLE = /^\$\{\w+\}$/
 
 /** The literals of a row; an absent one is `undefined`. */
 type Row = ReadonlyMap<string, string>
 
-const CHOICE = /\$\{(\w+)( === undefined| === true|\.length === 0|) \? '([^'{}]*)' : '([^'{}]*)'\}/g
+const CHOICE =
+  /\$\{(\w+)( === undefined| === true|\.length === 0|) \? (?:'([^'{}]*)'|`([^`]*)`) : (?:'([^'{}]*)'|`([^`]*)`)\}/g
 
 /** Replaces each choice that the row decides. */
 function choose(template: string, row: Row): string {
   return template.replaceAll(CHOICE, (whole, ...parts: string[]) => {
-    const [name = '', test = '', one = '', other = ''] = parts
+    const [name = '', test = '', ...choices] = parts
+    const [one, other] = [choices[0] ?? choices[1] ?? '', choices[2] ?? choices[3] ?? '']
     const value = row.get(name)
     if (value === undefined || (test === '' && !/^(?:true|false)$/.test(value))) return whole
-    const expected = { ' === undefined': 'undefined', '.length === 0': '[]' }[test] ?? 'true'
-    return value === expected ? one : other
+    if (`${one}${other}`.includes('${')) return whole
+    const expected = { ' === undefined': ['undefined'], '.length === 0': ['[]', ''] }[test] ?? ['true']
+    return expected.includes(value) ? one : other
   })
 }
 
@@ -117,6 +127,8 @@ const LONGEST = 80
 
 /** The value of the first variable in an expression, one of its properties, or the length of an array. */
 function valueOf(code: string, row: Row): string | undefined {
+  const [, optional = '', fallback] = /^(\w+) \?\? '([^']*)'$/.exec(code) ?? []
+  if (row.get(optional) === 'undefined') return fallback
   const [, name = '', property = ''] = /^(\w+)\.(\w+)$/.exec(code) ?? []
   const whole = row.get(name) ?? ''
   if (property === 'length' && /^\[.*\]$/.test(whole)) return String(itemsAt(whole, outlineOf(whole), 1).length)
@@ -130,10 +142,13 @@ function valueOf(code: string, row: Row): string | undefined {
 function rowsAround(source: string, outline: string, before: number, template: string): Row[] {
   const wanted = [...template.matchAll(EXPRESSION)].flatMap(([, code = '']) => code.match(/[A-Za-z]\w*/g) ?? [])
   const loops = [...outline.slice(0, before).matchAll(/for \(const ([^()]*?) of (?:Object\.entries\()?(\w+|\[)/g)]
-  const loop = loops.findLast(([, names = '']) => wanted.some((name) => new RegExp(`\\b${name}\\b`).test(names)))
+  const loop = loops.findLast(
+    ({ index, 1: names = '' }) =>
+      wanted.some((name) => new RegExp(`\\b${name}\\b`).test(names)) && endOfLoop(outline, index) > before,
+  )
   if (loop === undefined) return []
   const [head, names = '', rows = ''] = loop
-  const declarations = [...outline.matchAll(new RegExp(`\\bconst ${rows === '[' ? '-' : rows}\\b[^]*?= [[{]`, 'g'))]
+  const declarations = [...outline.matchAll(new RegExp(`\\bconst ${rows === '[' ? '-' : rows}\\b(?:(?!\\s=\\s)[^])*\\s=\\s[[{]`, 'g'))]
   const declaration = declarations.findLast(({ index }) => index < before) ?? declarations[0]
   if (rows !== '[' && declaration === undefined) return []
   const begin = declaration === undefined ? loop.index + head.length : declaration.index + declaration[0].length
@@ -148,6 +163,22 @@ function rowsAround(source: string, outline: string, before: number, template: s
       }),
     )
   })
+}
+
+/** The offset behind a loop: of its block, or of its only statement. */
+function endOfLoop(outline: string, begin: number): number {
+  const body = endOfItem(outline, outline.indexOf('(', begin) + 1, false) + 1
+  const first = outline.slice(body).search(/\S/) + body
+  if (outline[first] === '{') return endOfItem(outline, first + 1, false)
+  let end = first
+  do end = outline.indexOf('\n', end + 1)
+  while (end >= 0 && depthBetween(outline, first, end) > 0)
+  return end < 0 ? outline.length : end
+}
+
+function depthBetween(outline: string, begin: number, end: number): number {
+  const brackets = outline.slice(begin, end)
+  return (brackets.match(/[([{]/g)?.length ?? 0) - (brackets.match(/[)\]}]/g)?.length ?? 0)
 }
 
 /** A text, or any other literal that is short. */

@@ -113,7 +113,7 @@ function listKinds(messages: Messages): [list: string, item: string][] {
     .filter(([, item]) => messages[item]?.['metadata']?.type?.endsWith('.ObjectMeta'))
 }
 
-/** Kinds without a message here have their struct in meta, unless told otherwise. */
+/** Kinds without a message in this package have their struct in meta, unless the row names another package. */
 function splitKinds(
   key: string,
   kinds: ReadonlySet<string>,

@@ -20,7 +20,7 @@ describe('NamespaceAutoProvision', () => {
     ['that exists', { ...secret, world: { namespaces: [{ metadata: { name: 'ns' } }] } }],
     ['for a dry run', { ...secret, dryRun: true }],
     ['for an update', { ...secret, oldObject: { metadata: { name: 's' } } }],
-    ['for an object outside of namespaces', { resource: 'nodes', object: { metadata: { name: 'n' } } }],
+    ['for a cluster-scoped object', { resource: 'nodes', object: { metadata: { name: 'n' } } }],
     ['for a namespace', { resource: 'namespaces', object: { metadata: { name: 'ns' } }, namespace: 'ns' }],
   ]
   for (const [what, write] of untouched) {

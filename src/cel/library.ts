@@ -34,8 +34,8 @@ export interface Overload {
   /** Bound by upstream with any number of arguments: one that fails stops the rest from being evaluated. */
   readonly variadic?: true
   /**
-   * What a call costs at run time; default 1. Also asked of calls that failed, or whose arguments did. Without a parameter
-   * for the result it is charged before the work is done.
+   * The cost of a call at run time; default 1. It is also computed for calls that failed, or whose arguments failed.
+   * Without a parameter for the result it is charged before the call runs.
    */
   readonly cost?: Cost
   /** The same where, before run time, more than one overload fits; default 1. */

@@ -8,7 +8,7 @@ export interface Program {
   evaluate(variables: Variables, budget: Budget): Value
 }
 
-/** Values by variable; a getter may make one when it is first asked for. */
+/** Values by variable; a getter may compute a value at the first access. */
 export type Variables = Readonly<Record<string, Value | undefined>>
 
 /** Counts up; evaluation stops when it is strictly over. One may be shared by several evaluations. */

@@ -10,7 +10,7 @@ export interface KindNames extends GroupVersionKind {
   readonly namespaced?: boolean
 }
 
-/** `T` is the type of the objects, including status. The server is not asked whether the kind exists. */
+/** `T` is the type of the objects, including status. The function does not check that the server has the kind. */
 export function defineKind<T extends KubeObject = KubeObject>({ namespaced = true, ...names }: KindNames): Kind<T> {
   return {
     ...names,

@@ -32,7 +32,7 @@ export interface FollowOptions<T extends KubeObject> {
   readonly kind: Kind<T>
   readonly selection?: Selection
   readonly metadataOnly?: boolean | undefined
-  /** Objects may be shared with other clients in this process; nobody changes them. */
+  /** Objects may be shared with other clients in this process; callers must not change them. */
   readonly isShared?: boolean | undefined
   readonly random: Random
   readonly signal: AbortSignal

@@ -37,8 +37,8 @@ function takeLines(piece: Buffer, begun: Buffer[], events: WatchEvent[]): void {
 const decoded = new WeakMap<Buffer, readonly WatchEvent[]>()
 
 /**
- * Like readWatchEvents, for chunks shared by clients in this process: each is decoded once, and nobody may change the
- * objects.
+ * Like readWatchEvents, for chunks that clients in this process share. Each chunk is decoded once, and callers must
+ * not change the objects.
  */
 export async function* readSharedEvents<T extends KubeObject>(
   groups: AsyncIterable<readonly Buffer[]>,

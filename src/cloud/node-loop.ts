@@ -72,7 +72,7 @@ async function initialize(instances: Instances, node: Node, context: ControllerC
     log.info("Waiting for the cloud provider's metadata of the node", { node: node.metadata.name })
     return
   }
-  // Fails before the taint is removed, because afterwards nobody would check again.
+  // Fails before the taint is removed, because no later step checks this again.
   if (!node.spec.providerID && metadata.providerId === '')
     throw new Error(`cloud provider does not set node provider ID for node ${node.metadata.name}`)
   addressesFor(node, metadata)

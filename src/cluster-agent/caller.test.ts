@@ -5,7 +5,7 @@ import { callerOf } from './caller.ts'
 
 const caller = (...rawHeaders: string[]): ReturnType<typeof callerOf> => callerOf({ rawHeaders })
 
-describe('callerOf', () => {
+describe('callerOf() a request of the management server', () => {
   it('accepts users and groups of the management server', () => {
     const claim = {
       'Impersonate-User': 'u-x7k2p',
@@ -23,11 +23,11 @@ describe('callerOf', () => {
     ['an empty user', ['Impersonate-User', '']],
     ['a user of the cluster', ['Impersonate-User', 'kubernetes-admin']],
     ['a service account', ['Impersonate-User', 'system:serviceaccount:kube-system:admin']],
-    ['two users', ['Impersonate-User', 'u-a', 'impersonate-user', 'u-b']],
+    ['two users in one request', ['Impersonate-User', 'u-a', 'impersonate-user', 'u-b']],
     ['a user with a line break', ['Impersonate-User', 'u-a\nsystem:admin']],
-    ['system:masters', ['Impersonate-User', 'u-a', 'Impersonate-Group', 'system:masters']],
+    ['the group system:masters', ['Impersonate-User', 'u-a', 'Impersonate-Group', 'system:masters']],
     [
-      'system:nodes among others',
+      'the group system:nodes among others',
       ['Impersonate-User', 'u-a', 'Impersonate-Group', 'hk:a', 'Impersonate-Group', 'system:nodes'],
     ],
     ['two groups in one header', ['Impersonate-User', 'u-a', 'Impersonate-Group', 'hk:a, system:masters']],

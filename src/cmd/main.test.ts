@@ -134,7 +134,7 @@ describe('hyperkube', () => {
   })
 })
 
-describe('the programs of the management server', () => {
+describe('programs of the management server with invalid flags', () => {
   const rows: readonly (readonly [args: readonly string[], message: RegExp])[] = [
     [['server', '--listen=8443'], /^Error: --listen: "8443" is not an address with a port/],
     [['server', '--listen=:70000'], /^Error: --listen: ":70000" is not/],

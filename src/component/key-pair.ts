@@ -43,7 +43,7 @@ function isMissing(error: NodeJS.ErrnoException): false {
   throw new ProgramError(`Cannot read the certificate directory: ${error.message}`, { cause: error })
 }
 
-/** Signed by a temporary authority whose key is discarded: nobody can sign another certificate with it. */
+/** Signed by a temporary authority whose key is discarded, so that no other certificate can be signed with it. */
 export function makePair({ clock, random }: Pick<ProgramContext, 'clock' | 'random'>, hosts: readonly string[]): Pair {
   const commonName = `${hostname()}-ca@${Math.floor(clock.now() / 1000)}`
   const authority = createAuthority({ commonName }, { clock, random })

@@ -23,7 +23,7 @@ describe('userFor() a webhook server', () => {
     ['example.com:443', 'other', undefined],
   ]
   for (const [target, names, user] of table) {
-    it(`chooses user "${user}" among "${names}" for ${target}`, async () => {
+    it(`chooses ${user === undefined ? 'no user' : `user "${user}"`} among "${names}" for ${target}`, async () => {
       const users = Object.fromEntries(names.split(' ').map((name) => [name, {}]))
       assert.equal(userFor(await parseKubeconfig(kubeconfig(users, context), '/etc/k'), target), user)
     })

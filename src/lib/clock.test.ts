@@ -138,7 +138,7 @@ describe('virtual time', () => {
     const seen: string[] = []
     const ask = async (): Promise<void> => {
       const worker = new Worker('require("node:worker_threads").parentPort.postMessage("done")', { eval: true })
-      // Asked for now: a worker may be gone by the time its answer is looked at.
+      // Listens now, because the worker may have exited before its message is processed.
       const [answer, exit] = [clock.during(once(worker, 'message')), once(worker, 'exit')]
       seen.push(`${String(((await answer) as unknown[])[0])} at ${clock.now()}`)
       await clock.during(exit)

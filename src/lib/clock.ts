@@ -9,7 +9,7 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Milliseconds since the Unix epoch: may jump when somebody sets the machine's clock. */
+  /** Milliseconds since the Unix epoch. The value jumps when an administrator sets the machine's clock. */
   now(): number
   /** Milliseconds that only ever grow, from an arbitrary start: for measuring how long something took. */
   elapsed(): number

@@ -66,7 +66,7 @@ export class ProgramError extends Error {
   override readonly name = 'ProgramError'
 }
 
-/** The abort reason when the process is asked to stop; the exit code is 128 + number, as shells report it. */
+/** The abort reason when the process receives a signal; the exit code is 128 + number, as shells report it. */
 export class StopSignal extends Error {
   override readonly name = 'StopSignal'
   readonly signal: NodeJS.Signals

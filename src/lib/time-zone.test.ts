@@ -26,7 +26,7 @@ describe('time zone transitions', () => {
     ['Pacific/Apia', '2011-12-01T00:00:00Z', '2011-12-30T10:00:00Z', -10, 14],
   ]
   for (const [zone, from, change, before, after] of changes) {
-    it(`include ${change} for ${zone}`, () => {
+    it(`include ${change} as the next one for ${zone}`, () => {
       const fromMs = Date.parse(from)
       const found = nextChange(zone, fromMs, fromMs + 365 * 24 * HOUR_MS)
       assert.equal(new Date(found ?? 0).toISOString(), new Date(change).toISOString())

@@ -110,8 +110,8 @@ export interface FieldSchema {
   readonly default?: unknown
   readonly enum?: readonly string[]
   /**
-   * Validation distinguishes an empty list or map from an absent one, so it is kept until the object is stored. Nobody
-   * owns it.
+   * Validation distinguishes an empty list or map from an absent one, so the empty value is kept until the object is
+   * stored. It has no owner.
    */
   readonly emptyCounts?: boolean
   /** The feature gate for keeping the field on create. */

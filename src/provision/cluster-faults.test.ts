@@ -422,7 +422,7 @@ function matches(found: string, wanted: string): boolean {
 describe('faults of an invalid cluster.yml', () => {
   for (const [name, rows] of Object.entries(TABLES)) {
     for (const [index, [file, ...wanted]] of rows.entries()) {
-      it(`in case ${index + 1} of ${name.toLowerCase()}: ${wanted[0] ?? ''}`, () => {
+      it(`are reported in case ${index + 1} of ${name.toLowerCase()}: ${wanted[0] ?? ''}`, () => {
         const { cluster, faults } = readClusterFile(file)
         const found = faults.map(({ line, path, text }) => `${line} ${path}: ${text}`)
         const expected = wanted.filter((fault) => fault !== '')

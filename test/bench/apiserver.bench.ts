@@ -56,7 +56,7 @@ async function measureServer(start: StartServer, parts: readonly Part[]): Promis
         figures.push(await part.filled(loaded))
         continue
       }
-      // Whoever measures what a start takes has the machine alone.
+      // Benchmarks of a start need the whole machine.
       await loaded?.stop()
       loaded = undefined
       figures.push(...(await part.alone(start, join(folder, part.name))))
@@ -253,7 +253,7 @@ async function watchRow(server: ServerUnderTest, watching: Watching): Promise<Ro
   while (performance.now() - start < RUN_MS) {
     await send(change('watched', objectName(sent % objects), sent++))
     if (eventsPerSecond === undefined) {
-      // Whoever falls behind may have been cut off: then no more comes of these.
+      // The server may have disconnected a slow watcher, which then gets no more of these events.
       while ((sent - MAX_UNDERWAY) * expected > delays.length && performance.now() - start < RUN_MS) await pause(1)
     } else await pause(Math.max(0, start + (sent * 1000) / eventsPerSecond - performance.now()))
   }

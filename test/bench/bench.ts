@@ -53,7 +53,10 @@ export async function compareRates(contestants: readonly Contestant[]): Promise<
   })
 }
 
-/** What each measures in each round, one after the other; who comes first changes, so that nobody always comes after the same. */
+/**
+ * Runs all measurements in each round, one after the other. Every second round reverses the order, so that none always
+ * follows the same one.
+ */
 export async function inTurns(
   measures: readonly ((round: number) => Promise<number>)[],
   rounds: number,
@@ -82,7 +85,7 @@ async function sample({ run, perCall = 1 }: Contestant, durationMs: number): Pro
   return (calls * perCall * 1000) / spent
 }
 
-/** Results go here: what nobody uses need not be computed. */
+/** Stores results, because V8 may skip the computation of unused values. */
 const sink: { last: unknown } = { last: undefined }
 
 /** The value below which `part` of the values lie (0.5: the median). NaN of nothing. */

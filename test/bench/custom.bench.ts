@@ -79,7 +79,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 const define = (body: string): Buffer => encodeRequest({ method: 'POST', path: DEFINITIONS, body })
 
-/** Each operator's definitions one after the other, while somebody else asks for something small all the time. */
+/** Creates the definitions of one operator after the other, while another client continuously sends small requests. */
 async function measureOperators(server: ServerUnderTest): Promise<Figures> {
   const rows: Figures['rows'][number][] = []
   for (const [name, module, folder] of OPERATORS) {

@@ -18,7 +18,7 @@ export interface RequestText {
 export interface Reply {
   readonly status: number
   readonly bytes: number
-  /** Only of what failed, unless it was asked for. */
+  /** The body of failed responses, and of successful ones on request. */
   readonly text: string
 }
 

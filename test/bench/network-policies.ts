@@ -60,7 +60,7 @@ const enforcer = startEnforcer({ ...tools, client, node: NODE, table: TABLE, wit
 await enforcer.ready
 say('everything, from the first request', [realClock.elapsed() - startMs])
 
-/** What the kernel says of an address. Who asks in the middle of a change is told to ask again. */
+/** Reads an address's element from the kernel. The kernel rejects a read during a change, which is then repeated. */
 async function verdictOf(address: string): Promise<string | undefined> {
   const ask = [`get element inet ${TABLE} ${podMap('ingress', 4)} { ${address} }`]
   for (;;)

@@ -79,7 +79,7 @@ interface List {
   readonly metadata: { readonly resourceVersion: string }
 }
 
-/** Not as a stream: an API server on an etcd before 3.5 never says when one has told all. */
+/** Lists instead of streaming the initial list, because an API server on an etcd before 3.5 never marks its end. */
 async function readList(target: Target, path: string, signal: AbortSignal): Promise<List> {
   const parts: string[] = []
   await read(target, path, signal, (part) => parts.push(part))
@@ -100,7 +100,7 @@ async function readLines(
   })
 }
 
-/** Resolves when the server ends the answer; rejects when it cannot be asked. */
+/** Resolves when the server ends the response; rejects if the request fails. */
 function read({ port, tls }: Target, path: string, signal: AbortSignal, next: (part: string) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const asked = request({ port, path, host: '127.0.0.1', signal, ...tls }, (answer) => {

@@ -21,7 +21,7 @@ import { type ClusterUnderTest, startUp, type Target } from './up-under-test.ts'
 
 /** `SIZES='1000x2000 10000x100000' npm run bench -- scale`: nodes and pods of each run. */
 const { SIZES = '1000x10000 5000x10000' } = process.env
-/** Whoever takes longer for one step, or more memory than this, is stopped, and what was seen by then is shown. */
+/** A program that exceeds the time for one step or the memory is stopped, and its figures so far are shown. */
 const { LIMIT_SECONDS = '600', LIMIT_MB = '8000' } = process.env
 /** The last step that is of interest, by its name; all of them if none is named. */
 const { UNTIL = '' } = process.env
@@ -60,7 +60,7 @@ async function play(start: Start, size: Size): Promise<Figures> {
     const { cpuMs } = await usageOfAll(cluster.pids)
     const startMs = performance.now()
     const [pinging, watching] = [ping(cluster), watchMemory(cluster.pids)]
-    // Keeps nobody alive once all is done.
+    // This timeout does not keep the process running.
     const tooLong = once(AbortSignal.timeout(Number(LIMIT_SECONDS) * 1000), 'abort')
     const isDone = await Promise.race([work().then(() => true), watching.tooMuch, tooLong])
     const seconds = isDone === true ? (performance.now() - startMs) / 1000 : Number.NaN
@@ -68,7 +68,7 @@ async function play(start: Start, size: Size): Promise<Figures> {
     const cpu = (after.cpuMs - cpuMs) / 1000
     const values = [seconds, cpu, after.residentMb, after.anonymousMb, await watching.stop(), await pinging.stop()]
     rows.push({ name, values })
-    // A run takes long: what is known is told at once.
+    // A run takes long, so each figure is printed immediately.
     process.stderr.write(`${nodes} nodes, ${pods} pods, ${name}: ${values.map(figure).join(' ')}\n`)
     if (isDone !== true) throw new Stopped(`"${name}" was not done within the limits${seen()}`)
     if (name === UNTIL) throw new Stopped(`"${name}" was the last step asked for`)

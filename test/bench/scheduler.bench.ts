@@ -127,7 +127,7 @@ function isMeant(name: string, part: string): boolean {
   return part.startsWith('=') ? name === part.slice(1) : name.includes(part)
 }
 
-/** All of them together take long: what is known is told at once. */
+/** All workloads together take long, so each figure is printed immediately. */
 function shown(side: Side, row: Row): Row {
   process.stderr.write(`${side}: ${row.name}: ${row.values.map(figure).join(' ')}\n`)
   return row
@@ -274,7 +274,7 @@ async function programOf(side: Side): Promise<[program: string, args: readonly s
   return [path, []]
 }
 
-/** Of the scheduler, as nobody in particular. */
+/** Sends an anonymous request to the scheduler. */
 function get(port: number, path: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const asked = request({ port, path, host: '127.0.0.1', rejectUnauthorized: false }, (answer) => {
@@ -320,7 +320,7 @@ interface Bound {
   close(): void
 }
 
-/** Whoever gets a node leaves the selection of those that have none. */
+/** Watches pods without a node: a pod that gets a node leaves the selection. */
 function watchBound({ port, tls }: ServerUnderTest, count: number): Bound {
   const open = Promise.withResolvers<void>()
   const first = Promise.withResolvers<number>()

@@ -32,7 +32,7 @@ export interface Usage {
 /** `folder` is the server's own: started there again, it goes on with what it has stored. */
 export type StartServer = (folder: string) => Promise<ServerUnderTest>
 
-/** Linux counts processor time in these, whatever the kernel's own tick is. */
+/** Linux counts processor time in this unit, independent of the kernel's own tick. */
 const TICK_MS = 10
 
 const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -19,7 +19,7 @@ export interface ClusterUnderTest extends Target {
   readonly stop: () => Promise<void>
 }
 
-/** Resolves when it can be asked who it is; its nodes come later. */
+/** Resolves when the server accepts requests; nodes become ready later. */
 export async function startUp(
   folder: string,
   nodes: number,

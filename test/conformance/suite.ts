@@ -109,7 +109,7 @@ function run(program: string, args: readonly string[], { output, mayFail = false
   })
 }
 
-/** Told to end, the suite is told first, and the cluster is stopped after it: nothing stays behind. */
+/** On a signal, ends the suite first and then the cluster, so that no process stays behind. */
 export function endWithSuite(): void {
   // An interrupt from the keyboard reaches the suite as well.
   process.on('SIGINT', () => {})

@@ -176,7 +176,7 @@ function agnhost(names: readonly string[], layers: readonly string[], Cmd: reado
   }
 }
 
-/** A file system to be somebody in. */
+/** The files of an image that define users and their home directories. */
 function people(): LayerFile[] {
   const user = (name: string, id: number, home: string): string => `${name}:x:${id}:${id}::${home}:/bin/sh\n`
   return [
@@ -243,7 +243,7 @@ function agnhostTools({ say }: Tools): LayerFile[] {
     { path: 'bin/wget', mode: 0o777, link: '/usr/bin/wget' },
     // As busybox's: one try.
     { path: 'etc/wgetrc', content: 'tries = 1\n' },
-    // Debian's busybox, as a shell, prefers itself to whatever is in PATH.
+    // Debian's busybox, as a shell, prefers its own commands to programs in PATH.
     { path: 'bin/sh', mode: 0o777, link: 'bash' },
     // A test reads it in a volume of an image that upstream makes of Alpine.
     {

@@ -35,7 +35,7 @@ export function unpacked(packages: readonly string[], say: (line: string) => voi
   const debs = mkdtempSync(join(CACHE, 'debs-'))
   const unfinished = `${root}.${process.pid}`
   try {
-    // As somebody else apt would have to be let into the folder.
+    // As another user, apt could not write into the folder.
     run('apt-get', ['-o', 'APT::Sandbox::User=root', 'download', ...closure(packages)], debs)
     mkdirSync(unfinished)
     for (const deb of readdirSync(debs)) run('dpkg-deb', ['-x', join(debs, deb), unfinished])

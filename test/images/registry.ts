@@ -12,11 +12,11 @@ import { pipeline } from 'node:stream/promises'
 export interface ImageRegistry extends AsyncDisposable {
   /** Without a path. */
   readonly url: string
-  /** Who was let in, request by request; '' for whoever did not say. */
+  /** The user of each accepted request; '' for a request without credentials. */
   readonly users: readonly string[]
 }
 
-/** Who may pull, and how it is asked who somebody is. */
+/** The user who may pull, and the authentication scheme. */
 export interface Guard {
   readonly scheme: 'Basic' | 'Bearer'
   readonly username: string
@@ -67,7 +67,7 @@ export async function startRegistry(archives: readonly string[], guard?: Guard):
   }
 }
 
-/** Given to whoever showed a password, where passwords are not shown to the registry itself. */
+/** The token for clients that have authenticated with a password, in the Bearer scheme. */
 const TOKEN = 'a-token-of-the-registry'
 
 /** Whether the request goes on; otherwise it has been answered, as registries do. */
@@ -120,7 +120,7 @@ async function addArchive(file: string, blobs: Map<string, Blob>, tags: Map<stri
     })
     const manifest = JSON.stringify({ schemaVersion: 2, mediaType: MANIFEST, config, layers })
     const { digest } = document(MANIFEST, Buffer.from(manifest), blobs)
-    // The host is not part of what is asked for.
+    // Request paths contain no host.
     for (const tag of RepoTags) tags.set(tag.slice(tag.indexOf('/') + 1), digest)
   }
 }

@@ -81,7 +81,8 @@ describe('bindings and evictions of pods', () => {
     await allow(0)
     const refused = await plane.request('POST', `${PODS}/e1/eviction`, { metadata: { name: 'e1' } })
     assert.equal(refused.status, 429)
-    // Nobody knows when it will: only a budget that is not counted yet is to be asked again after ten seconds.
+    // There is no Retry-After, because the server cannot predict it; only a budget without a status has one of ten
+    // seconds.
     assert.equal(refused.headers.get('retry-after'), null)
     assert.match(refused.text, /Cannot evict pod as it would violate the pod's disruption budget\./)
     await allow(1)

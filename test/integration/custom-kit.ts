@@ -98,7 +98,7 @@ export class Custom {
     return this.must('PUT', `${DEFINITIONS}/${name}`, live)
   }
 
-  /** The definition, once it is as asked. */
+  /** Waits until the definition satisfies the predicate, and returns it. */
   until(name: string, is: (definition: Json) => boolean): Promise<Json> {
     return this.eventually(() => this.must('GET', `${DEFINITIONS}/${name}`), is)
   }
@@ -124,7 +124,7 @@ export class Custom {
     const headers = { authorization: `Bearer ${this.plane.token}` }
     return new Promise((resolve, reject) => {
       const trust = this.plane.ca === undefined ? { rejectUnauthorized: false } : { ca: this.plane.ca }
-      // A connection of its own, which ends with it: nobody keeps it for later.
+      // A new connection for each watch, which closes with it.
       get(this.plane.url + path, { ...trust, headers, agent: false }, resolve).on('error', reject)
     })
   }

@@ -250,7 +250,7 @@ describe('a conversion webhook with a failure', () => {
     assert.ok(answered > 0)
     const { text } = await custom.ask('GET', '/metrics')
     for (const series of [
-      // One collection, whatever number of versions shows it.
+      // All versions together count as one collection.
       'apiserver_resource_objects{group="ex.io",resource="convs"} ',
       'apiserver_conversion_webhook_request_total{failure_type="",result="success"} ',
       'apiserver_conversion_webhook_request_total{failure_type="conversion_webhook_call_failure",result="failure"} 2',

@@ -57,7 +57,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A server that nobody may be led to. */
+/** Starts a server that no redirect or proxy may reach. */
 async function startCanary(): Promise<{ url: string; calls(): number } & Disposable> {
   let calls = 0
   const server = createHttpServer((_request, answer) => {

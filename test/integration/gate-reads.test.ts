@@ -46,7 +46,7 @@ const request = {
   spec: { request: '', signerName: 'kubernetes.io/kubelet-serving', usages: [] },
 }
 
-/** A kubelet at a port where nobody listens. */
+/** The status of a node whose kubelet port is closed. */
 const NODE_STATUS = {
   status: {
     addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],

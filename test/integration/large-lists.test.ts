@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 const MAPS = '/api/v1/namespaces/default/configmaps'
-/** Ten megabytes together: more than a list may have that waits for nobody. */
+/** Ten megabytes together, which is more than a list may use without a reservation. */
 const COUNT = 20
 const TEXT = 'x'.repeat(500 << 10)
 /** More than all the room there is, if none of it came back. */

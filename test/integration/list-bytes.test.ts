@@ -65,7 +65,7 @@ function expected(keeps: (item: Item) => boolean): Item[] {
   return sorted.map(([, item]) => item).filter(keeps)
 }
 
-/** Twice, because what is asked for again comes from memory; both in the same bytes but for the compression. */
+/** Requests the list twice, because the second response comes from the cache. Both must be equal, compressed or not. */
 async function list(url: string, headers: Record<string, string> = {}): Promise<Buffer> {
   const get = async (more: Record<string, string>): Promise<Buffer> => {
     const answer = await fetchFrom(plane, url, { headers: { accept: 'application/json', ...headers, ...more } })

@@ -66,7 +66,7 @@ describe('scale subresource', () => {
     plane.request('PATCH', path + query, body, { 'content-type': type })
   const apply = (body: object, query: string): Promise<ControlPlaneResponse> => patch(APPLY, here(body), query)
   const get = async (): Promise<ScaleBody> => (await plane.request('GET', path)).json() as unknown as ScaleBody
-  /** Whoever owns the replicas of the workload, with how and through what. */
+  /** The owners of the replicas: manager, operation and subresource. */
   const owners = async (): Promise<string[]> => {
     const { metadata } = (await plane.request('GET', path.replace(/\/scale$/, ''))).json() as {
       metadata: { managedFields?: { manager: string; operation: string; subresource?: string; fieldsV1: object }[] }

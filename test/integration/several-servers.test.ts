@@ -124,7 +124,10 @@ async function list(server: Server, path: string): Promise<Listed[]> {
   return (await server.call('GET', path)).body['items'] as Listed[]
 }
 
-/** Addresses in the Endpoints, which are those in the slice. An answer that is none counts as no answer, never as nobody. */
+/**
+ * The addresses in the Endpoints, which equal those in the slice. A failed request counts as no result, not as an
+ * empty list.
+ */
 async function endpoints(server: Server): Promise<string[]> {
   const { status, body } = await server.call('GET', '/api/v1/namespaces/default/endpoints/kubernetes')
   assert.equal(status, 200, JSON.stringify(body))
@@ -239,7 +242,7 @@ describe('several API servers on one etcd', { skip: whyNoEtcd() ?? false }, () =
     const leases = createEndpointLeases(backend, createAtRest(NO_ENCRYPTION, secureRandom))
     await leases.renew('192.0.2.3')
     await until('the third is there', async () => (await endpoints(a!)).includes('192.0.2.3'))
-    // What etcd does by itself when nobody renews it.
+    // As etcd does when a lease is not renewed.
     await leases.release()
     await until('the third is gone', async () => !(await endpoints(a!)).includes('192.0.2.3'))
     // Both servers write both objects, in their own time: what counts is where they end.

@@ -18,7 +18,7 @@ before(async () => {
 
 after(() => plane.stop())
 
-/** Past the server, as somebody with access to the store might. */
+/** Writes to the store directly, without the API server. */
 async function put(key: string, text: string | null): Promise<void> {
   const { backend } = plane.running.server.registry.services
   await backend.commit([{ key: `/registry/${key}`, value: text === null ? null : Buffer.from(text) }])

@@ -154,8 +154,8 @@ async function execute(name: string, command: readonly string[], limitMinutes: n
 }
 
 /**
- * Ends a judge together with the programs that it started, when its time is over and when somebody interrupts this process.
- * The judge leads a process group, so one signal reaches all of them.
+ * Ends a judge together with its programs, after its time limit or when this process is interrupted. The judge leads
+ * a process group, so one signal reaches all of them.
  */
 function stopGroup({ pid }: ChildProcess, stop: AbortSignal): Disposable {
   const kill = (): void => {

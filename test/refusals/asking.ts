@@ -29,7 +29,7 @@ export interface AskerOptions {
 /** Well above the largest object. */
 const ANSWER_LIMIT_BYTES = 8 * 1024 * 1024
 
-/** How often something is asked for again that other parts of the server stand in the way of. */
+/** The limit of repetitions of a request that conflicts with writes of the server itself. */
 const MAX_TURNS = 50
 
 /** A controller manager makes it; where none runs, pods would be refused for want of it. */
@@ -126,7 +126,7 @@ function createStage(send: Send): Stage {
       const key = JSON.stringify([stored, since])
       if (held?.path === path && held.key === key) return
       await clear()
-      // Somebody may have left it there before.
+      // An earlier run may have left the object.
       await removeObject(send, kind, path)
       const before = withChanges(complete(kind, valid), stored)
       const kept = await send('POST', collectionOf(kind, before), before)

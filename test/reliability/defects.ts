@@ -7,7 +7,7 @@ import type { Backend, RangeResult, Revision, StorageEvent, WatchBatch, WatchOpt
 
 type Defect = (backend: Backend, random: Random) => Partial<Backend>
 
-/** By name. The first twelve are those of the issue that asked for the harness. */
+/** Defects by name. */
 export const DEFECTS: Readonly<Record<string, Defect>> = {
   'dropped-event': onEvents((events, random) =>
     isDue(random, 60) ? events.toSpliced(random.int(events.length), 1) : events,

@@ -60,7 +60,7 @@ export class Disk {
     run('perl', '-e', CUT_POWER, this.mount)
   }
 
-  /** As after a power cut: with what was on the disk. Nobody may have files open. */
+  /** Remounts the disk as after a power failure, with only the flushed data. No process may have files open on it. */
   async restorePower(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       if (spawnSync('umount', [this.mount], { env: { PATH } }).status === 0) break

@@ -8,7 +8,7 @@ import { type Revision, StorageError, type StorageErrorCode } from '#storage/bac
 
 import { type Batch, type Calls, type Method, NotSentError, type Store, type WatchRequest } from './store.ts'
 
-/** One call and its outcome. `end` is Infinity when nobody knows whether it happened. */
+/** One call and its outcome. `end` is Infinity if it is unknown whether the call took effect. */
 export type Operation = { [M in Method]: OperationOf<M> }[Method]
 
 export interface OperationOf<M extends Method> {
@@ -45,7 +45,7 @@ export interface History {
   readonly watches: readonly WatchRecord[]
 }
 
-/** Failures after which nothing has been written; after any other, nobody knows. */
+/** Failures after which the write has certainly not happened. */
 const DEFINITE: ReadonlySet<StorageErrorCode> = new Set<StorageErrorCode>([
   'compacted',
   'future-revision',
@@ -100,8 +100,8 @@ export class Recorder implements History {
   }
 
   /**
-   * Of what was answered since there were `count` operations: that the store is damaged is said of a disk without power,
-   * which shows something else than what is on it; nobody knows whether such a call happened.
+   * Treats damage that was reported since operation `count` as an unknown outcome, because a disk without power
+   * returns wrong data.
    */
   doubt(count: number): void {
     for (const operation of this.operations.slice(count)) {

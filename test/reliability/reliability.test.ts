@@ -10,7 +10,7 @@ import { type RunResult, runOnce } from './run.ts'
 const RUNS_TO_FIND = 20
 const TEST_TIMEOUT_MS = 120_000
 
-/** The defects of the issue, and the rule that has to see each, whatever else does. */
+/** Each seeded defect, and the rule that must detect it. */
 const SEEDED: readonly (readonly [defect: string, rule: RegExp])[] = [
   ['dropped-event', /reliable|resumable|atomic/],
   ['duplicated-event', /unique/],

@@ -30,7 +30,7 @@ export interface RunResult {
   readonly operations: number
   /** Commits that were acknowledged. */
   readonly commits: number
-  /** Writes nobody had an answer to. */
+  /** The number of writes without a response. */
   readonly unknown: number
   readonly events: number
   readonly revision: Revision

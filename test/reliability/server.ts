@@ -30,7 +30,7 @@ export class Server implements Store {
   output = ''
   /** What the last start spent its time on, as the child says. */
   startTimes = ''
-  /** How long each start took until the store could be asked. */
+  /** The time of each start until the store answered. */
   readonly startsMs: number[] = []
 
   constructor(settings: ChildSettings) {

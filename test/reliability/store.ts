@@ -60,7 +60,7 @@ export interface Committed {
   readonly items: readonly (Item | null)[]
 }
 
-/** What can be asked, and what comes back. */
+/** The calls of the store with the types of argument and result. */
 export interface Calls {
   commit: { argument: readonly TextWrite[]; result: Committed }
   range: { argument: Range; result: Listed }
@@ -94,7 +94,7 @@ export interface Store {
   watch(request: WatchRequest, signal: AbortSignal): AsyncIterable<Batch>
 }
 
-/** Nothing was asked, so nothing happened. */
+/** The call was not sent, so it had no effect. */
 export class NotSentError extends Error {
   override readonly name = 'NotSentError'
 }

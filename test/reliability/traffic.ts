@@ -36,7 +36,7 @@ export interface TrafficOptions {
 const KEYS = COLLECTIONS.flatMap((prefix) => Array.from({ length: 6 }, (_, n) => `${prefix}ns/${'abcdef'[n]}`))
 /** A watch begins at most so far from the present, either way. */
 const OFFSET = 100
-/** Nobody is asked again sooner when there is nobody. */
+/** The delay before a call is repeated while the store is down. */
 const RETRY_MS = 5
 
 type Action = (client: Client) => Promise<unknown>
@@ -161,7 +161,7 @@ export class Client {
     return { ...write, expected: this.#known.get(write.key) ?? 0 }
   }
 
-  /** Several keys at once, one of them perhaps deleted; always with a value, by which it can be told. */
+  /** Writes several keys in one commit. At most some are deleted, so that a value identifies the commit. */
   batch(): TextWrite[] {
     const keys = new Set(Array.from({ length: 2 + this.random.int(3) }, () => this.key()))
     return [...keys].map((key, at) => (at > 0 && this.random.int(4) === 0 ? { key, value: null } : this.put(key)))

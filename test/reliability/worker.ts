@@ -66,7 +66,7 @@ async function until(worker: Worker, faults: Set<string>, isSo: (now: Alive) => 
   throw new Error(`What died did not come back: ${JSON.stringify(await worker.status())}`)
 }
 
-/** The supervisor has nothing to do, and nobody has changed for longer than it would take to notice. */
+/** Waits until the supervisor is idle and no process has changed for longer than the interval of its checks. */
 async function untilQuiet(worker: Worker, faults: Set<string>, isSo: (now: Alive) => boolean): Promise<Alive> {
   let [face, sinceMs] = ['', realClock.elapsed()]
   return until(worker, faults, async (now) => {

@@ -122,7 +122,7 @@ func StartDefaultServerWithClientsAndEtcd(t servertesting.Logger, flags ...strin
 func IntegrationEtcdServers() []string { return nil }
 `
 
-/** For one test: prints where it listens, and stops when nobody writes to it any more. */
+/** Serves one test: prints the address, and stops when its standard input ends. */
 async function serve(flags: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'hyperkube-apiextensions-'))
   const prepared = await prepareServer(folder)

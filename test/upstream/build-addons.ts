@@ -31,7 +31,7 @@ const HOST = 'web.example'
 const LOCAL_DNS = '169.254.20.10'
 const AGNHOST = 'registry.k8s.io/e2e-test-images/agnhost:2.63.0'
 
-/** Asks again and again, and says what it is told. */
+/** A script that sends requests repeatedly and prints the responses. */
 const ASKS = `
 while true; do
   echo "server=$(awk '/^nameserver/ {print $2}' /etc/resolv.conf)"
@@ -142,7 +142,10 @@ async function loadImages(bed: Bed): Promise<void> {
   for (const place of bed.options.places) for (const archive of archives) say(await runShell(bed, place, archive))
 }
 
-/** What the pod itself has found last, by what it asked. Not by exec: on machines that are chrooted, that leads to the files of this machine. */
+/**
+ * The last responses that the pod has printed, by request. `kubectl exec` would reach the files of this machine,
+ * because the machines are chrooted.
+ */
 async function answersOf(bed: Bed): Promise<ReadonlyMap<string, string>> {
   const lines = (await bed.kubectl('logs', 'asker', '--tail=30')).split('\n')
   return new Map(

@@ -89,7 +89,7 @@ async function tellNodes(bed: Bed): Promise<void> {
 /** Links and tables of rules that a new machine has not. */
 async function inKernel(place: Place): Promise<string> {
   const links = (await runIn(place, 'ip', '-br', 'link')).split('\n').filter((line) => !/^(?:lo|eth0@|$)/.test(line))
-  // iptables makes one when it is first asked, and keeps it.
+  // iptables creates this table at its first call.
   const tables = (await runIn(place, 'nft', 'list', 'tables'))
     .split('\n')
     .filter((line) => !/^(?:table ip6? filter|)$/.test(line))

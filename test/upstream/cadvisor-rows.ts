@@ -6,7 +6,7 @@
 /** What stands still: limits, not uses. */
 const STILL = /^container_(?:spec_|threads_max|ulimits_soft)/
 
-/** Why something is told of fewer here. */
+/** The rows that our kubelet has for fewer subjects, each with the reason. */
 const FEWER: readonly (readonly [rows: RegExp, why: string])[] = [
   [/^container_(?:file_descriptors|sockets|ulimits_soft) of (?:machine|all pods|pods? )/, 'counted of containers only'],
   [/^container_threads(?:_max)? of machine$/, 'the kernel does not count there'],
@@ -28,7 +28,7 @@ export function compareRows(mine: string, reference: string): string[] {
   const differences = theirs.flatMap((row) => {
     const key = keyOf(row)
     const value = own.get(key)
-    // Families that are missing altogether are told elsewhere.
+    // Another check reports missing families.
     if (!families.has(row.name)) return []
     if (value === undefined) return FEWER.some(([rows]) => rows.test(key)) ? [] : [`missing: ${key}`]
     return STILL.test(row.name) && value !== row.value ? [`${key}: ${value}, upstream ${row.value}`] : []

@@ -119,7 +119,7 @@ class Trial {
     this.#step('exec -it', await until(() => terminal.said, /33 99/), /33 99/)
     const [device = ''] = /\/dev\/pts\/\d+/.exec(terminal.said) ?? []
     spawnSync('stty', ['-F', device, 'rows', '20', 'cols', '50'])
-    // Nobody tells when the size has arrived.
+    // No event reports the arrival of a new size.
     terminal.child.stdin.write('while ! stty size | grep "20 50"; do sleep 0.1; done; exit\n')
     this.#step('exec -it, resized', await until(() => terminal.said, /^20 50$/m), /^20 50$/m)
     await end(terminal)
@@ -167,7 +167,7 @@ class Trial {
 
 const BUSYBOX = ['--image=docker.io/library/busybox:latest', '--image-pull-policy=Never']
 
-/** `isOld`: before 1.22 kubectl asked for ephemeral containers in a way that no server has understood since. */
+/** `isOld`: kubectl before 1.22 creates ephemeral containers through an API that current servers lack. */
 async function tryAll(name: string, program: string, isOld: boolean): Promise<void> {
   const trial = new Trial(name, program)
   await trial.talk()

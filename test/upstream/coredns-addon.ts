@@ -47,7 +47,7 @@ async function pods(cluster: NamespacedCluster): Promise<readonly { name: string
   return podsOf(await cluster.kubectl('get', 'pods', '--selector=app=web', '--output=json'))
 }
 
-/** The same questions from every node, whoever answers. */
+/** Sends the same queries from every node. */
 async function askEverything(cluster: NamespacedCluster): Promise<string> {
   const all = await pods(cluster)
   const kubernetes = await cluster.kubectl('get', 'service', 'kubernetes', '--output=jsonpath={.spec.clusterIP}')

@@ -214,10 +214,10 @@ async function compare(servers: readonly Named[]): Promise<number> {
 }
 
 const LOAD_SECONDS = 15
-/** Asked by this many at once, so many questions under way at most. */
+/** The number of concurrent clients, and of queries in flight. */
 const CLIENTS = 8
 const UNDER_WAY = 100
-/** At which how long one answer takes is told by the server, not by the queue before it. */
+/** The rate at which the latency depends on the server, not on its queue. */
 const CALM_PER_SECOND = 3000
 
 async function measureLoad(folder: string, kubeconfig: string): Promise<void> {

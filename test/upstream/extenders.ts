@@ -38,7 +38,7 @@ interface Asked {
   readonly NodeNameToMetaVictims?: Readonly<Record<string, Victims>> | null
 }
 
-/** By name: from what it is asked to what it answers; a number is a status. */
+/** The extender's behaviours by name: from the request to the response; a number is an HTTP status. */
 const ANSWERS: Readonly<Record<string, (asked: Asked) => object | number>> = {
   'only one node': (asked) => answering({ n1: uidsOn(asked, 'n1') }),
   'all of them': (asked) => answering(Object.fromEntries(NODES.map((node) => [node, uidsOn(asked, node)]))),
@@ -70,7 +70,7 @@ function uidsOn(asked: Asked, node: string): string[] {
 class ExtenderUnderTest {
   readonly #server: HttpServer
   answer: (asked: Asked) => object | number = () => 500
-  /** The first thing it was asked since it was told to answer this way. */
+  /** The first request since the behaviour was set. */
   first: Asked | undefined
 
   constructor() {

@@ -111,7 +111,7 @@ class StandIn {
     await Promise.all(Array.from(this.#webhooks.values(), (webhook) => end(webhook, 'SIGKILL')))
     await this.#pretendCluster(namespace)
     this.#webhooks.set(uid, await launch(upstreamPath('agnhost'), own, join(folder, 'log')))
-    // Until it listens: nobody probes it.
+    // Waits until the webhook listens, because no kubelet probes it.
     await sleep(realClock, RESTART_MS)
   }
 

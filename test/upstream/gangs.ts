@@ -86,7 +86,7 @@ async function play(client: ApiClient, scene: Scene, schedulerName: string): Pro
         spec,
       })
     }
-    // Both have seen all of them, and nobody may think of them before this.
+    // Both schedulers must know all pods before the group exists.
     await sleep(realClock, 200)
     const spec = { podGroupTemplateRef: null, schedulingPolicy: policy as never }
     await client.create(PodGroups, { metadata: { namespace, name }, spec })

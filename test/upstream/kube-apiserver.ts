@@ -60,7 +60,7 @@ function serverFlags(pki: string, port: number): string[] {
   return Object.entries(flags).map(([name, value]) => `--${name}=${value}`)
 }
 
-/** What aggregated servers need to be told and shown, of the certificates that `prepareServer` made in `folder`. */
+/** The flags for aggregated servers, with the certificates that `prepareServer` created in `folder`. */
 export function frontProxyFlags(folder: string): string[] {
   const file = (name: string): string => join(folder, 'pki', name)
   const flags = {
@@ -118,7 +118,7 @@ export async function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGINT' | 'S
   await ended
 }
 
-/** 0 while nobody listens. */
+/** The status of /readyz; 0 while the port is closed. */
 function statusOf(port: number, tls: AdminTls): Promise<number> {
   return new Promise((resolve) => {
     const asking = request({ host: '127.0.0.1', port, path: '/readyz', agent: false, ...tls }, (response) => {

@@ -41,7 +41,7 @@ interface Figures {
   readonly firstRulesMs: number
   readonly changeMsP50: number
   readonly changeMsP99: number
-  /** Resident; `proportional`: what several processes share is counted in parts; `own`: what nobody else has and no file holds. */
+  /** Resident memory. `proportional`: shared memory counts in proportion; `own`: private anonymous memory only. */
   readonly memoryMib: number
   readonly proportionalMib: number
   readonly ownMib: number
@@ -59,7 +59,7 @@ interface Bed {
 const sliceName = (at: number): string => `service-${at}-slice`
 const endpointIp = (number: number): string => `10.${128 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`
 
-/** Addresses that nobody had before. */
+/** The next unused address. */
 let fresh = 1 << 20
 
 async function fill(client: ApiClient, services: number, endpoints: number): Promise<EndpointSlice[]> {

@@ -94,7 +94,7 @@ export interface KubeletBed {
   readonly node: string
   /** Resolves when the node is ready. `settings`: of the KubeletConfiguration, `flags`: both besides the usual. */
   start(make: Make, settings?: object, flags?: readonly string[]): Promise<RunningKubelet>
-  /** As the administrator. Throws for whatever is no success. */
+  /** Sends a request as the administrator. Throws if it fails. */
   ask<T>(method: string, path: string, body?: unknown): Promise<T>
 }
 

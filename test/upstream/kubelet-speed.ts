@@ -123,7 +123,9 @@ async function residentMiB({ child: { pid } }: RunningKubelet): Promise<number> 
   return Number(kib) / 1024
 }
 
-/** What the server was asked so far, by resource; by whomever, but nobody else asks while pods idle. */
+/**
+ * The requests to the server so far, by resource, from all clients; only the kubelet sends requests while pods idle.
+ */
 async function requests(server: Server): Promise<Map<string, number>> {
   const { body } = await ask(server, { path: '/metrics', accept: 'text/plain' })
   const counts = new Map<string, number>()

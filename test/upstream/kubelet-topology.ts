@@ -116,7 +116,7 @@ const FILES = [
   'memory.max',
 ]
 
-/** Of the pod and each of its containers, whatever version of cgroups there is. */
+/** Reads the cgroup files of the pod and its containers, for both cgroup versions. */
 function cgroupsOf({ machine }: KubeletBed, { metadata: { uid = '' }, status }: Pod): Map<string, string> {
   const values = new Map<string, string>()
   const parent = join(machine.places.cgroupParent, 'kubepods', `pod${uid}`)

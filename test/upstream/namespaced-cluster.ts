@@ -66,7 +66,7 @@ export interface NamespacedCluster extends AsyncDisposable {
   apply(...objects: readonly object[]): Promise<void>
   /** Runs a program in a pod. Undefined when it fails there. */
   exec(pod: string, ...command: readonly string[]): Promise<string | undefined>
-  /** Asks from a pod ten times a second, until it is told to stop. */
+  /** Sends ten requests a second from a pod until it is stopped. */
   keepAsking(pod: string, url: string): Asking
 }
 
@@ -232,7 +232,7 @@ async function hyperkube({ name }: NetworkNamespace, ...args: readonly string[])
   await run('nsenter', [`--net=/run/netns/${name}`, HYPERKUBE, ...args])
 }
 
-/** Whatever is named after the cluster or made for it. */
+/** Fails if anything remains that has the cluster's name or belongs to it. */
 async function judgeLeftovers(dataDir: string): Promise<void> {
   const ids = [containerdPaths(dataDir).id, ...[2, 3, 4, 5].map((number) => extraNode(dataDir, number).places.id)]
   const has = (text: string): boolean => ids.some((id) => text.includes(id))

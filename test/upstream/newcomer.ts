@@ -88,7 +88,7 @@ async function take({ typed, sees, isShown }: Step): Promise<void> {
   if (isShown === true) show(typed, text)
 }
 
-/** A cluster that somebody runs already is left alone. */
+/** Chooses another port if a running cluster uses the default one. */
 async function portFlag(): Promise<string> {
   const probe = createServer().listen(6443, '127.0.0.1')
   const isFree = await Promise.race([once(probe, 'listening').then(() => true), once(probe, 'error').then(() => false)])

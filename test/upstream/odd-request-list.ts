@@ -19,7 +19,7 @@ export interface Ask {
 
 type PatchType = 'merge' | 'strategic' | 'json' | 'apply'
 
-/** Asked in order, on servers that have seen the same until here. */
+/** Requests that are sent in order to both servers. */
 export interface Story {
   readonly name: string
   readonly asks: readonly Ask[]

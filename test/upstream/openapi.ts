@@ -24,7 +24,9 @@ interface Document {
   readonly accept?: string
 }
 
-/** What is not there yet is asked for again: upstream's documents are made after it says that it is ready. */
+/**
+ * Repeats a request while the document is missing, because upstream's server creates its documents after it is ready.
+ */
 async function get(server: Server, document: Document): Promise<Json> {
   for (let turn = 1; ; turn++) {
     const { status, body } = await ask(server, document)

@@ -45,7 +45,7 @@ export interface Ask {
   readonly accept?: string
   /** Sent as JSON. */
   readonly body?: unknown
-  /** What the body is said to be; a patch is one by merge unless told. */
+  /** The Content-Type of the body; the default for a patch is merge patch. */
   readonly type?: string
 }
 

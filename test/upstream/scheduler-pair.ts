@@ -19,9 +19,9 @@ import { upstreamPrograms } from './programs.ts'
 export interface SchedulerPair {
   readonly server: Server
   readonly client: ApiClient
-  /** Places nobody's pods, unless told to. */
+  /** Our scheduler; its scheduler name matches no pods unless the test changes it. */
   readonly ours: RunningScheduler
-  /** What upstream's has said since this was last asked. */
+  /** Returns what upstream's scheduler has logged since the previous call. */
   readonly news: () => Promise<string>
   stop(): Promise<void>
 }

@@ -25,7 +25,7 @@ export interface SchedulingCase {
 }
 
 const APPS = ['web', 'db', 'cache', 'batch']
-/** Of lesser and greater importance; the last sends nobody away. */
+/** Priority classes of different values; pods of the last one never preempt. */
 const CLASSES = { low: -10, middle: 100, high: 10_000, polite: 10_000 }
 export const PRIORITIES: readonly Given[] = Object.entries(CLASSES).map(([name, value]) => [
   PriorityClasses,
@@ -55,7 +55,10 @@ export function schedulingCase(seed: number, podCount: number): SchedulingCase {
   return { flavour, given: [...given, ...(isTight ? budgetsOf(draw) : [])], nodes, placed, pods, claims }
 }
 
-/** Upstream frees a port that two pods on a node have as soon as it imagines one of them gone. Nobody who is scheduled gets there. */
+/**
+ * Removes pods that share a host port on a node. Upstream counts the port as free as soon as it simulates the removal
+ * of one of them. No scheduled pods can be in that state.
+ */
 function keepOnePerPort({ nodeName, containers }: PodSpec, taken: Set<string>): void {
   for (const container of containers) {
     const id = `${nodeName} ${container.ports?.[0]?.hostPort}`

@@ -39,7 +39,7 @@ const PATIENCE_MS = 12_000
 /** Where upstream looks at some nodes only, chance says which. */
 const ALL_CANDIDATES = 100
 const SELECTED = 'volume.kubernetes.io/selected-node'
-/** Whatever cases leave behind, in the order in which it goes. */
+/** The kinds of objects that cases leave behind, in the order of their deletion. */
 const GIVEN: readonly Kind[] = [
   VolumeAttachments,
   PersistentVolumeClaims,
@@ -106,7 +106,7 @@ export class Comparison {
     const { metadata } = await this.#client.create(Nodes, node as Node)
     const { name = '' } = metadata
     await this.#client.patch(Nodes, { name, subresource: 'status' }, { type: 'merge', value: { status } })
-    // The server keeps new nodes free until somebody says that they are ready.
+    // The server taints new nodes as not ready.
     const taints = node.spec?.taints ?? null
     await this.#client.patch(Nodes, { name }, { type: 'merge', value: { spec: { taints } } })
   }
@@ -140,7 +140,7 @@ export class Comparison {
       const heard = this.#ours.of(kind)
       const matchesEvent = (one: KubeObject): boolean =>
         heard.get(objectKey(one))?.metadata.resourceVersion === one.metadata.resourceVersion
-      // The binder may write meanwhile, and ours hear of it: what is stored is asked for anew.
+      // The volume binder may write meanwhile, so the stored objects are listed again.
       for (let isAll = false; !isAll; await sleep(realClock, LOOK_EVERY_MS)) {
         const { items } = await this.#client.list(kind, {})
         isAll = heard.size === items.length && items.every(matchesEvent)
@@ -193,7 +193,8 @@ export class Comparison {
     if (!isPlaced) return
     const theirs = await this.#placed(pod)
     if (theirs.node === '' && (views.at(-1)?.search.feasible.length ?? 0) > 0) {
-      // Its hint wants whoever went to have shunned the pod in every one of its terms; it tries again after five minutes.
+      // Its queueing hint requires that the deleted pod matches every term that rejected this pod, so it is retried
+      // only after five minutes.
       this.#count('nominated, forgotten', { theirs, points: 0, differs: false })
       await this.#client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0 })
       return
@@ -278,7 +279,7 @@ export class Comparison {
     }
   }
 
-  /** Makes the volumes that somebody was asked to make. */
+  /** Creates a volume for each claim whose node the scheduler has selected. */
   async #provision(): Promise<void> {
     const { items } = await this.#client.list(PersistentVolumeClaims, {})
     const wanting = items.filter(

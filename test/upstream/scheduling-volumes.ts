@@ -39,7 +39,7 @@ export interface Claim {
   readonly sort: ClaimSort
 }
 
-/** Who makes volumes when somebody is to; nobody makes those of `immediate`. */
+/** The provisioner that the test simulates; it creates no volumes of class `immediate`. */
 export const PROVISIONER = 'made.example.com'
 const DRIVER = 'csi.example.com'
 /** Does what a plugin of old did, whose volumes it knows by these names. */

@@ -93,7 +93,7 @@ async function endpointsOf({ client }: ProxyBed, name: string, addresses: readon
 
 const [ONE, TWO] = ['10.244.1.2', '10.244.2.2']
 
-/** What each step is told. */
+/** The inputs of each step. */
 interface Trial {
   readonly bed: ProxyBed
   readonly talkers: Talkers

@@ -26,7 +26,10 @@ export function webOf(): object {
   }
 }
 
-/** Three, spread over nodes, that leave one which is lost after so long. They answer a while longer when they are told to end. */
+/**
+ * Three pods, spread over nodes, that leave a lost node after the given time. They serve requests for a while after
+ * SIGTERM.
+ */
 export function appOf(tolerationSeconds: number): object {
   const labels = { app: 'app' }
   const lost = { operator: 'Exists', effect: 'NoExecute', tolerationSeconds }

@@ -105,12 +105,12 @@ async function tryNetwork(
   return pods
 }
 
-/** What a Service is told by the cluster. */
+/** A field of a Service. */
 async function field(cluster: NamespacedCluster, service: string, path: string): Promise<string> {
   return await cluster.kubectl('get', 'service', service, '--output', `jsonpath={${path}}`)
 }
 
-/** All pods answer, wherever it is asked. */
+/** Checks that all pods respond to requests from every pod. */
 async function fromEverywhere(cluster: NamespacedCluster, pods: readonly Pod[], address: string): Promise<string> {
   for (const { name, node } of pods) {
     const seen = await podAsks(cluster, name, address)
@@ -195,7 +195,7 @@ async function names(cluster: NamespacedCluster, pods: readonly Pod[]): Promise<
   return `A, SRV, PTR, CNAME, headless, absent; search path; from ${pods.length} nodes`
 }
 
-/** Programs take the address that is nearest to theirs; that there are others is told by name, and each can be had. */
+/** Programs choose one address of a headless Service; DNS returns all of them, and each is reachable. */
 async function headless(cluster: NamespacedCluster, pods: readonly Pod[]): Promise<string> {
   for (const { name, node } of pods) {
     const seen = await podAsks(cluster, name, 'headless:8080')
@@ -293,7 +293,7 @@ async function evicted(cluster: NamespacedCluster, lost: Place, pod: string): Pr
     (text) => text !== '',
   )
   const seconds = (Date.parse(deleted) - Date.parse(added)) / 1000 - Number(grace)
-  // Times are told in whole seconds.
+  // The timestamps have whole seconds.
   return within(seconds, TOLERATED_SECONDS - 1, TOLERATED_SECONDS + 3)
 }
 

@@ -98,7 +98,7 @@ async function makeRoot(): Promise<void> {
 }
 
 const NETWORK = '[Match]\nName=en* eth*\n[Network]\nDHCP=ipv4\n'
-/** Neither the clock of the host nor the network is needed to log in; containerd is whoever's who starts it. */
+/** Log-in needs neither the host's clock nor the network, and tests start containerd themselves. */
 const SETTINGS: Readonly<Record<string, string>> = {
   'etc/hostname': 'vm\n',
   'etc/hosts': '127.0.0.1 localhost vm\n',
@@ -117,7 +117,7 @@ function settingsOf({ name = 'vm', network }: MachineOptions): Readonly<Record<s
   return { ...named, 'etc/systemd/network/20-wired.network': wired, 'etc/resolv.conf': `nameserver ${gateway}\n` }
 }
 
-/** The files of the cache, the settings and what was asked for, as one file system. */
+/** Creates a file system with the cached files, the settings and the requested files. */
 async function makeDisk(options: MachineOptions): Promise<void> {
   const { folder, files = {} } = options
   const root = join(folder, 'root')

@@ -179,7 +179,7 @@ async function beat(client: ApiClient, alive: ReadonlySet<string>, clock: Clock,
   }
 }
 
-/** Says how long somebody has to wait for their turn; 0 when it is theirs, which it is for no other then. */
+/** Returns how long a pod of the namespace must wait for its turn; 0 takes the turn. */
 type Turns = (namespace: string) => number
 
 function inTurns(paceMs: number, clock: Clock): Turns {
@@ -234,14 +234,14 @@ interface Fate {
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed'
   readonly isReady: boolean
   readonly exitCode?: number
-  /** Besides what is asked for all. */
+  /** An additional delay for one index. */
   readonly laterMs?: number
 }
 
 const READY: Fate = { phase: 'Running', isReady: true }
 const KILLED_CODE = 137
 
-/** What is asked for it by name. */
+/** Reads an annotation of the pod. */
 function told({ metadata }: Pod, what: 'fate' | 'after-ms' | 'stop-ms' | 'families'): string | undefined {
   return metadata.annotations?.[`${PREFIX}${what}`]
 }
@@ -306,7 +306,7 @@ function readyIn({ conditions }: Partial<PodStatus>): string {
   return conditions?.find(({ type }) => type === 'Ready')?.status ?? 'None'
 }
 
-/** Always the same for one pod, whatever of it has been seen, and hardly ever that of another. */
+/** An address that depends only on the pod's UID, and differs for almost any two pods. */
 function addressOf({ metadata: { uid = '' } }: Pod): string {
   return `10.${[0, 2, 4].map((at) => Number.parseInt(uid.slice(at, at + 2), 16)).join('.')}`
 }

@@ -40,7 +40,7 @@ export async function capture(
   })
   await Promise.race([listening, closed])
   await while_()
-  // What was to be seen has been sent, and is told in a moment.
+  // The packets have been sent; tcpdump prints them after a moment.
   for (let tries = 0; tries < 50 && !said.includes('VXLAN'); tries++) await sleep(realClock, 100)
   child.kill('SIGINT')
   await closed

@@ -306,7 +306,7 @@ const SCALER = {
   },
 }
 
-/** One of each kind of request that webhooks are asked about, and some that they are not. */
+/** One request of each kind that calls webhooks, and some that do not. */
 const EVERY_REQUEST: readonly Ask[] = [
   post(`${SPACE}/pods`, { metadata: { name: 'p' }, spec: POD_SPEC }),
   post(`${SPACE}/pods/p/binding`, { target: { kind: 'Node', name: 'n' } }),

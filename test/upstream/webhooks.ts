@@ -58,7 +58,7 @@ function masked(text: string, { port, hooks }: Side): string {
       .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME')
       .replaceAll(/(resourceVersion":\s*")\d+/g, '$1N')
       .replaceAll(/"g-\w{5}"/g, '"g-DRAWN"')
-      // Go says whom it asked.
+      // Go's error contains the address of the DNS server.
       .replaceAll(/(lookup \S+) on [\d.]+:53/g, '$1')
       .replaceAll(/X509SHA256=[\da-f]+/g, 'CERTIFICATE')
       .replaceAll(/kube-api-access-\w{5}/g, 'kube-api-access-X')
@@ -67,7 +67,7 @@ function masked(text: string, { port, hooks }: Side): string {
   )
 }
 
-/** What one side answers to the asks of a case, and what its webhooks were asked meanwhile. */
+/** The responses of one side to a case, and the requests that its webhooks received. */
 async function play(side: Side, one: WebhookCase): Promise<string[]> {
   side.hooks.asked.length = 0
   const told: string[] = []

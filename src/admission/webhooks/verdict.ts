@@ -41,7 +41,7 @@ export interface Asking {
   readonly clock: Clock
 }
 
-/** True if nobody waits for the result any more: then nothing is written. */
+/** True if the request has ended: then nothing is written. */
 export function isOver(
   { clock }: Pick<Asking, 'clock'>,
   { signal, deadlineMs = Infinity }: Attributes,

@@ -91,53 +91,61 @@ describe('authentication by client certificate', () => {
   })
 
   const intermediate = issue(clients, { subject: nameOf({ commonName: 'middle' }), isAuthority: true })
-  const table: [string, () => Certificate[], string | RegExp | undefined][] = [
-    ['absent', () => [], undefined],
-    ['signed by the authority', () => [issue(clients, {}).certificate], 'x'],
+  const table: [title: string, chain: () => Certificate[], expected: string | RegExp | undefined][] = [
+    ['yields no user without a client certificate', () => [], undefined],
+    ['yields the user of a certificate signed by the authority', () => [issue(clients, {}).certificate], 'x'],
     [
-      'signed by an intermediate CA that was sent',
+      'yields the user of a certificate signed by an intermediate CA that was sent',
       () => [issue(intermediate, {}).certificate, intermediate.certificate],
       'x',
     ],
     [
-      'signed by an intermediate CA that was not sent',
+      'rejects a certificate signed by an intermediate CA that was not sent',
       () => [issue(intermediate, {}).certificate],
       /unknown authority/,
     ],
     [
-      'without a name',
+      'yields no user for a certificate without a common name',
       () => [issue(clients, { subject: nameOf({ commonName: '', organizations: ['system:masters'] }) }).certificate],
       undefined,
     ],
-    ['signed by another authority', () => [issue(proxies, {}).certificate], /unknown authority/],
+    ['rejects a certificate signed by another authority', () => [issue(proxies, {}).certificate], /unknown authority/],
     [
-      'signed by another authority of the same name',
+      'rejects a certificate signed by another authority of the same name',
       () => [issue(authority('clients'), {}).certificate],
       /not signed by|unknown authority/,
     ],
     [
-      'self-signed',
+      'rejects a self-signed certificate',
       () => [issue(undefined, { subject: nameOf({ commonName: 'root' }) }).certificate],
       /unknown authority/,
     ],
     [
-      'signed by another client',
+      'rejects a certificate signed by another client',
       () => {
         const middle = issue(clients, {})
         return [issue(middle, {}).certificate, middle.certificate]
       },
       /may not sign/,
     ],
-    ['for servers only', () => [issue(clients, { usages: ['server auth'] }).certificate], /not for "client auth"/],
     [
-      'expired',
+      'rejects a certificate for servers only',
+      () => [issue(clients, { usages: ['server auth'] }).certificate],
+      /not for "client auth"/,
+    ],
+    [
+      'rejects an expired certificate',
       () => [issue(clients, { fromMs: clock0.now() - 2 * DAY, untilMs: clock0.now() - 1 }).certificate],
       /expired/,
     ],
-    ['not yet valid', () => [issue(clients, { fromMs: clock0.now() + 1000 }).certificate], /not valid before/],
+    [
+      'rejects a certificate that is not yet valid',
+      () => [issue(clients, { fromMs: clock0.now() + 1000 }).certificate],
+      /not valid before/,
+    ],
   ]
-  for (const [what, chain, expected] of table) {
-    it(`yields ${String(expected)} for a client certificate that is ${what}`, () => {
+  for (const [title, chain, expected] of table) {
+    it(title, () => {
       if (expected instanceof RegExp) assert.throws(() => ask(chain()), expected)
       else assert.equal(ask(chain()), expected)
     })

@@ -25,7 +25,7 @@ describe('seats of a list request', () => {
     [1000, 0, 9999, {}, 10, 10],
     [1000, 0, 9999, { isSingle: true }, 1, 1],
   ] as const) {
-    it(`depend on size and count: ${count} objects of ${bytes} bytes, limit ${limit}, ${JSON.stringify(more)}`, () => {
+    it(`are ${bySize} by size and ${byCount} by count for ${count} objects of ${bytes} bytes, limit ${limit} and ${JSON.stringify(more)}`, () => {
       const list = { ...terms, count, limited: limit > 0 ? Math.min(limit, count) : count, ...more }
       assert.deepEqual([seatsBySize(list, bytes), seatsByCount(list)], [bySize, byCount])
     })
@@ -46,7 +46,7 @@ function estimate(request: string, { maxSeats = 8, watchers = 0, watchList = tru
   return createEstimate(parts)(info, query, { level: { maxSeats }, meter: { watched: () => undefined } })
 }
 
-describe('work estimate', () => {
+describe('work estimate of a request', () => {
   for (const [request, seats] of [
     ['GET /api/v1/namespaces/a/pods/x', 1],
     ['GET /healthz', 1],

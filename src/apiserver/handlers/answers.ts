@@ -1,5 +1,5 @@
 /**
- * Encodes objects in the form that the client asked for: complete, metadata only, or a Table. Every verb that returns
+ * Encodes objects in the form that the client requested: complete, metadata only, or a Table. Every verb that returns
  * objects uses it. As in upstream, the server rejects an unacceptable form only after it has executed the request.
  */
 import type { Call, WholeAnswer } from '#component/requests/call.ts'

@@ -27,7 +27,7 @@ export async function deleteObject(call: Call, view: View): Promise<Answer> {
   )
   if (gone && view.resource.deleteAnswersObject !== true)
     return view.representation.value(successOf(view, entry), form, 200)
-  // A client that asked not to wait for dependents gets 202 while the object still exists.
+  // A client that requests orphanDependents=false gets 202 while the object still exists.
   const status = !gone && options.orphanDependents === false ? 202 : 200
   return answerWithObject(call, view, entry, { form, status })
 }

@@ -201,7 +201,7 @@ function attempt<T>(ask: () => T | undefined, problems: string[]): T | undefined
   }
 }
 
-/** Turns every error into a refusal: an unreachable webhook authenticates nobody and fails no request with 500. */
+/** Turns every error into a refusal: an unreachable webhook authenticates no user, but does not cause a 500. */
 function note(error: unknown, problems: string[]): undefined {
   problems.push(error instanceof Error ? error.message : String(error))
 }

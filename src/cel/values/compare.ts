@@ -55,7 +55,10 @@ function orderDouble(a: number, b: number | bigint | Double | Uint): number {
   return order(a, Number(plain(b)))
 }
 
-/** What an operator says of a type that does not have it: its name, unless the type has methods and is asked for one. */
+/**
+ * Returns the error of an operator for a type that does not support it. As in upstream, the error names the operator,
+ * except for types with methods: strings, timestamps and durations.
+ */
 export function absence(operator: string): (value: Value) => Failure {
   const absent = new Failure(`no such overload: ${operator}`)
   return (value) => {

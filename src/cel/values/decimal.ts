@@ -50,7 +50,7 @@ export function groupedText(value: number, precision: number): string {
 
 const superscripts = '\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079'
 
-/** `1.234568×10⁰³`: six digits, whatever was asked for. */
+/** `1.234568×10⁰³`: always six digits, regardless of the requested precision. */
 export function scientificText(value: number): string {
   const [mantissa = '', exponent = ''] = value.toExponential(6).split('e')
   const digits = exponent.slice(1).padStart(2, '0')

@@ -15,7 +15,7 @@ export class ArrayList extends ListValue {
   }
 }
 
-/** The result of a macro while it grows. Nobody else sees it before it is done, so adding to it changes it. */
+/** The result of a macro while elements are appended. Only the macro has access to it until it is complete. */
 export class GrowingList extends ListValue {
   readonly items: Value[] = []
   get size(): number {
@@ -42,7 +42,7 @@ class JoinedList extends ListValue {
   }
 }
 
-/** Elements made or found when they are asked for: ranges, slices, lists the other way round. */
+/** A list that computes or finds elements on access: ranges, slices, reversed lists. */
 export class PickedList extends ListValue {
   readonly size: number
   readonly #pick: (index: number) => Result

@@ -67,7 +67,7 @@ function makeAdapter(type: CelType): Adapter {
     case 'list':
       return listAdapter(type)
     case 'map': {
-      // Asked for late: types may be recursive.
+      // Created on first use, because types may be recursive.
       const adapt: Adapter = (json) => adapterOf(type.value)(json)
       return (json) => (isJsonObject(json) ? new TypedMap(json, adapt) : notObject(json))
     }

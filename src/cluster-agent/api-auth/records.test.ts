@@ -29,31 +29,31 @@ function records(token: Partial<TokenRecord> = {}, user: Partial<UserRecord> | u
   }
 }
 
-describe('verifyToken', () => {
-  it('returns the user with the groups of the server', () => {
+describe('verifyToken() of the management server', () => {
+  it('returns the user of the token with its groups', () => {
     assert.deepEqual(verifyToken(records(), `hk_t-1_${SECRET}`, NOW), { username: 'u-jane1', groups: GROUPS })
   })
 
   const refused: readonly (readonly [what: string, reason: RegExp, found: AuthRecords, text?: string])[] = [
-    ['a text of another form', /no token/, records(), 'kubeadm-token'],
+    ['another text format', /no token/, records(), 'kubeadm-token'],
     ['an empty text', /no token/, records(), ''],
-    ['a long text', /no token/, records(), `hk_t-1_${SECRET}${SECRET}`],
-    ['an unknown token', /is unknown/, records(), `hk_t-2_${SECRET}`],
+    ['too long a text', /no token/, records(), `hk_t-1_${SECRET}${SECRET}`],
+    ['an unknown name', /is unknown/, records(), `hk_t-2_${SECRET}`],
     ['a wrong secret', /secret is wrong/, records(), `hk_t-1_${'B'.repeat(43)}`],
-    ['a disabled token', /token is disabled/, records({ enabled: false })],
-    ['an expired token', /has expired/, records({ expiresAt: '2026-06-01T00:00:00Z' })],
-    ['a token without an end', /has expired/, records({ expiresAt: '' })],
+    ['a record that is disabled', /token is disabled/, records({ enabled: false })],
+    ['a record that has expired', /has expired/, records({ expiresAt: '2026-06-01T00:00:00Z' })],
+    ['a record without an expiry time', /has expired/, records({ expiresAt: '' })],
     ['a user without a role', /no role/, { ...records(), user: () => undefined }],
     ['a disabled user', /user is disabled/, records({}, { enabled: false })],
     ['a hash of another algorithm', /unknown algorithm/, records({ hash: '$3:1:c2FsdA:aGFzaA' })],
     ['a hash without algorithm', /unknown algorithm/, records({ hash: hashOfSecret(SECRET) })],
     ['a short hash', /secret is wrong/, records({ hash: 'sha256:' })],
-    ['a user of the cluster', /not one of the management/, records({ userName: 'kubernetes-admin' })],
-    ['the server itself', /not one of the management/, records({ userName: 'hk:server' })],
-    ['system:masters', /not one of the management/, records({}, { groups: ['system:masters'] })],
+    ['a user whom the management server did not create', /not one of the management/, records({ userName: 'kubernetes-admin' })],
+    ['the management server itself as user', /not one of the management/, records({ userName: 'hk:server' })],
+    ['the group system:masters', /not one of the management/, records({}, { groups: ['system:masters'] })],
   ]
   for (const [what, reason, found, text = `hk_t-1_${SECRET}`] of refused) {
-    it(`refuses ${what}`, () => {
+    it(`refuses a token with ${what}`, () => {
       const verdict = verifyToken(found, text, NOW)
       assert.ok('refused' in verdict)
       assert.match(verdict.refused, reason)
@@ -61,7 +61,7 @@ describe('verifyToken', () => {
   }
 })
 
-describe('readRecords', () => {
+describe('readRecords() of a cache file', () => {
   const lists = { tokens: new Map([['t-1', TOKEN]]), users: new Map([['u-jane1', USER]]) }
 
   it('returns the records that writeRecords wrote', () => {
@@ -71,11 +71,11 @@ describe('readRecords', () => {
   })
 
   const malformed: readonly (readonly [what: string, text: string])[] = [
-    ['half a file', writeRecords(lists).slice(0, 40)],
-    ['another format', writeRecords(lists).replace('"format":1', '"format":2')],
-    ['no records', '{"format":1}'],
+    ['a truncated file', writeRecords(lists).slice(0, 40)],
+    ['a file of another format version', writeRecords(lists).replace('"format":1', '"format":2')],
+    ['a file without records', '{"format":1}'],
     ['a record without its fields', '{"format":1,"tokens":{"t-1":{}},"users":{}}'],
-    ['groups that are no list', '{"format":1,"tokens":{},"users":{"u-1":{"enabled":true,"groups":"a"}}}'],
+    ['a user whose groups are no list', '{"format":1,"tokens":{},"users":{"u-1":{"enabled":true,"groups":"a"}}}'],
   ]
   for (const [what, text] of malformed) it(`refuses ${what}`, () => assert.throws(() => readRecords(text)))
 })

@@ -19,9 +19,9 @@ const records: AuthRecords = {
 }
 const nowMs = Date.parse('2026-01-01T00:00:00Z')
 
-describe('parseReview', () => {
+describe('parseReview() of a TokenReview', () => {
   for (const apiVersion of [V1, `${V1}beta1`]) {
-    it(`reads a review of ${apiVersion}`, () => {
+    it(`accepts version ${apiVersion}`, () => {
       const text = JSON.stringify({ apiVersion, kind: 'TokenReview', spec: { token: 'a', audiences: ['b'] } })
       assert.deepEqual(parseReview(text), { apiVersion, token: 'a' })
     })
@@ -44,18 +44,18 @@ describe('parseReview', () => {
   it('refuses text that is not JSON', () => assert.equal(parseReview('{'), undefined))
 })
 
-describe('answerReview', () => {
+describe('answerReview() to a TokenReview', () => {
   const logged: unknown[] = []
   const log = { info: (...line: unknown[]) => void logged.push(line) }
 
-  it('names the user in the version of the review', () => {
+  it('returns the user in the API version of the review', () => {
     const review = { apiVersion: `${V1}beta1`, token: `hk_t-1_${SECRET}` }
     const user = { username: 'u-1', groups: ['hk:cluster:cluster-owner'] }
     const answer = { apiVersion: `${V1}beta1`, kind: 'TokenReview', status: { authenticated: true, user } }
     assert.deepEqual(answerReview(review, { records, nowMs, log }), answer)
   })
 
-  it('refuses without a reason and logs no token', () => {
+  it('refuses a wrong token without a reason, and does not log it', () => {
     const secret = 'B'.repeat(43)
     const answer = answerReview({ apiVersion: V1, token: `hk_t-1_${secret}` }, { records, nowMs, log })
     assert.deepEqual(answer, { apiVersion: V1, kind: 'TokenReview', status: { authenticated: false } })
@@ -63,7 +63,7 @@ describe('answerReview', () => {
     assert.ok(!JSON.stringify(logged).includes(secret))
   })
 
-  it('answers with an error, which is not cached, until it knows the tokens', () => {
+  it('returns an error, which kube-apiserver does not cache, until the tokens are loaded', () => {
     const { status } = answerReview({ apiVersion: V1, token: '' }, { records: undefined, nowMs, log }) as {
       readonly status: object
     }
@@ -71,7 +71,7 @@ describe('answerReview', () => {
   })
 })
 
-describe('loopbackAddress', () => {
+describe('loopbackAddress() of --listen', () => {
   const rows: readonly (readonly [text: string, host: string | undefined])[] = [
     ['127.0.0.1:6440', '127.0.0.1'],
     ['127.1.2.3:6440', '127.1.2.3'],
@@ -86,7 +86,7 @@ describe('loopbackAddress', () => {
     ['127.0.0.1:66000', undefined],
   ]
   for (const [text, host] of rows) {
-    it(host === undefined ? `refuses ${text}` : `reads ${text}`, () =>
+    it(`${host === undefined ? 'refuses' : 'accepts'} "${text}"`, () =>
       assert.deepEqual(loopbackAddress(text), host === undefined ? undefined : { host, port: 6440 }),
     )
   }

@@ -93,7 +93,7 @@ export interface IncomingRequest {
   readonly info: RequestInfo
 }
 
-/** Shared by requests without a query. Nobody modifies it. */
+/** Shared by all requests without a query; it must not be modified. */
 const NO_QUERY = new URLSearchParams()
 
 export function readRequest(exchange: Exchange): IncomingRequest {

@@ -120,7 +120,7 @@ async function handle(options: RequestServerOptions, request: ActiveRequest): Pr
   return answer
 }
 
-/** Sending needs no seat: a slow reader blocks nobody else. */
+/** Sending a response needs no seat, so a slow reader does not block other requests. */
 function releaseSeat(seat: Seat | undefined, answer: Answer | undefined): void {
   if (seat === undefined) return
   const begun = answer !== undefined && isStream(answer) ? answer.begun : undefined

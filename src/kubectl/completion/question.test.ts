@@ -27,25 +27,26 @@ function ask(args: readonly string[], typed: string, stopsAtArgs = false): Retur
 }
 
 describe('questionOf() for shell completion', () => {
-  const rows: readonly (readonly [args: readonly string[], typed: string, kind: string, flag?: string])[] = [
-    [[], '', 'argument'],
-    [['x'], 'y', 'argument'],
-    [[], '-', 'flag-name'],
-    [['x'], '--im', 'flag-name'],
-    [['--image'], '', 'flag-value', 'image'],
-    [[], '--image=a', 'flag-value', 'image'],
-    [['-n'], 'k', 'flag-value', 'namespace'],
-    [['-an'], 'k', 'flag-value', 'namespace'],
-    [['--all'], '', 'argument'],
-    [['-a'], 'x', 'argument'],
-    [[], '--all=', 'flag-value', 'all'],
-    [['--'], '-', 'argument'],
-    [['--', '--image'], '', 'argument'],
-    [['--help'], '', 'nothing'],
+  const rows: readonly (readonly [line: string, kind: string, flag?: string])[] = [
+    ['', 'argument'],
+    ['x y', 'argument'],
+    ['-', 'flag-name'],
+    ['x --im', 'flag-name'],
+    ['--image ', 'flag-value', 'image'],
+    ['--image=a', 'flag-value', 'image'],
+    ['-n k', 'flag-value', 'namespace'],
+    ['-an k', 'flag-value', 'namespace'],
+    ['--all ', 'argument'],
+    ['-a x', 'argument'],
+    ['--all=', 'flag-value', 'all'],
+    ['-- -', 'argument'],
+    ['-- --image ', 'argument'],
+    ['--help ', 'nothing'],
   ]
-  for (const [args, typed, kind, name] of rows) {
-    it(`recognizes ${kind} ${name ?? ''} after ${[...args, `"${typed}"`].join(' ')}`, () => {
-      const question = ask(args, typed)
+  for (const [line, kind, name] of rows) {
+    it(`expects ${kind}${name === undefined ? '' : ` of --${name}`} at the end of "${line}"`, () => {
+      const words = line.split(' ')
+      const question = ask(words.slice(0, -1), words.at(-1) ?? '')
       assert.deepEqual([question.kind, question.flag?.name], [kind, name])
     })
   }

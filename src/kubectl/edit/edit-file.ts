@@ -53,7 +53,7 @@ export function hasContent(text: string): boolean {
   return withoutComments(text).trim() !== ''
 }
 
-/** The problem that is found before the server is asked; undefined without one. */
+/** A problem that kubectl finds before it sends the object; undefined without one. */
 export function problemOf(text: string): string | undefined {
   let value: JsonValue
   try {

@@ -19,14 +19,14 @@ function flags(given: Partial<GlobalValues>): GlobalValues {
 }
 
 describe('kubectl flags for impersonation', () => {
-  const lonely: readonly Partial<GlobalValues>[] = [
-    { 'as-group': ['system:masters'] },
-    { 'as-uid': '1' },
-    { 'as-user-extra': ['a=b'] },
+  const lonely: readonly (readonly [flag: string, value: string | string[]])[] = [
+    ['as-group', ['system:masters']],
+    ['as-uid', '1'],
+    ['as-user-extra', ['a=b']],
   ]
-  for (const given of lonely) {
-    it(`are refused without --as: --${Object.keys(given).join('')}`, async () => {
-      await assert.rejects(clientConfig(flags(given), SOURCES), {
+  for (const [flag, value] of lonely) {
+    it(`are refused if --${flag} is set without --as`, async () => {
+      await assert.rejects(clientConfig(flags({ [flag]: value } as Partial<GlobalValues>), SOURCES), {
         message: 'invalid configuration: requesting uid, groups or user-extra for me without impersonating a user',
       })
     })

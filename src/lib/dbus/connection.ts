@@ -50,7 +50,7 @@ export class DbusConnection {
     socket.on('close', () => this.#end())
   }
 
-  /** `path`: of the bus's socket. Fails if nobody listens there, or the bus refuses the connection. */
+  /** `path` is the socket of the bus. Fails if no bus listens there, or if it refuses the connection. */
   static async open(path: string): Promise<DbusConnection> {
     const socket = connectSocket(path)
     await once(socket, 'connect')

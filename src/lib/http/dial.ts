@@ -86,7 +86,8 @@ export function openSocket(
     checkServerIdentity: (_host, certificate) => identityFault(serverName, certificate),
     // SNI does not allow addresses; the certificate is checked against the host all the same.
     ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
-    // Like Go, every listed certificate is trusted, whoever signed it: envtest lists a webhook's own certificate.
+    // Like Go, every listed certificate is trusted, even if no listed authority signed it: envtest lists a webhook's
+    // own certificate.
     ...(tls.ca === undefined ? {} : { ca: tls.ca, allowPartialTrustChain: true }),
     ...(tls.certificate === undefined ? {} : { cert: tls.certificate }),
     ...(tls.key === undefined ? {} : { key: tls.key }),
@@ -97,7 +98,7 @@ export function openSocket(
   return socket
 }
 
-/** As Node, except that a common name alone identifies nobody, as in Go. */
+/** As in Node, except that the common name alone never identifies a server, as in Go. */
 function identityFault(host: string, certificate: PeerCertificate): Error | undefined {
   if (certificate.subjectaltname !== undefined) return checkServerIdentity(host, certificate)
   const code = 'ERR_TLS_CERT_ALTNAME_INVALID'

@@ -80,7 +80,7 @@ export interface Exchange {
 export interface Growing {
   /** So much is read without asking. */
   readonly freeBytes: number
-  /** Asked once, when there is more; no more is read until it resolves, and none if it rejects. */
+  /** Called once, when there is more data. The body is read further when it resolves, and not at all if it rejects. */
   mayGrow(): Promise<void>
 }
 

@@ -13,7 +13,7 @@ export class LoopbackBody {
   #waiting: (() => void)[] = []
   readonly #closing: (() => void)[] = []
 
-  /** The number of waiting bytes at which the writer is asked to wait. */
+  /** The number of waiting bytes above which the writer must wait. */
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes
   }

@@ -56,7 +56,7 @@ const SELF: Peer = {
   chain: () => [],
 }
 
-/** The number of waiting bytes at which the writer is asked to wait. */
+/** The number of waiting bytes above which the writer must wait. */
 const BUFFER_BYTES = 64 << 10
 
 export class LoopbackExchange implements Exchange {

@@ -352,8 +352,8 @@ function run(state: State, exchange: Exchange): void {
 }
 
 /**
- * No request in flight may be lost: clients are asked to reconnect elsewhere, and what they sent before is still
- * answered. HTTP/2 has GOAWAY; HTTP/1.1 uses a header of the next response.
+ * Clients must reconnect elsewhere, but every request that they have sent gets a response. HTTP/2 signals this with
+ * GOAWAY, HTTP/1.1 with a header of the next response.
  */
 function startDrain(state: State): void {
   state.draining.abort(new Error('The server is stopping'))

@@ -116,7 +116,7 @@ class Sink {
     this.#stream = stream
   }
 
-  /** Asked before each line, so that a line that would be dropped is not even rendered. Counts it as lost. */
+  /** Checked before each line, so that a line that would be dropped is not rendered. Counts a dropped line. */
   isFull(): boolean {
     if (this.#backlogChars < BACKLOG_CHARS) return false
     this.#lost++

@@ -10,26 +10,26 @@ import { createTracer, type Tracer } from './tracer.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const SPAN = 'b7ad6b7169203331'
+const VALID = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331'
 
 describe('header traceparent', () => {
-  const valid = `00-${TRACE}-${SPAN}`
   const table: readonly (readonly [header: string | undefined, isSampled: boolean | undefined])[] = [
-    [`${valid}-01`, true],
-    [`${valid}-00`, false],
-    [`${valid}-02`, false],
-    [`${valid}-03`, undefined],
+    [`${VALID}-01`, true],
+    [`${VALID}-00`, false],
+    [`${VALID}-02`, false],
+    [`${VALID}-03`, undefined],
     [`01-${TRACE}-${SPAN}-09-more`, true],
     [`ff-${TRACE}-${SPAN}-01`, undefined],
-    [`${valid}-01-more`, undefined],
+    [`${VALID}-01-more`, undefined],
     [`00-${TRACE.toUpperCase()}-${SPAN}-01`, undefined],
     [`00-${'0'.repeat(32)}-${SPAN}-01`, undefined],
     [`00-${TRACE}-${'0'.repeat(16)}-01`, undefined],
-    [valid, undefined],
+    [VALID, undefined],
     ['', undefined],
     [undefined, undefined],
   ]
   for (const [traceparent, isSampled] of table) {
-    it(`has the sampling decision ${isSampled} in ${JSON.stringify(traceparent)}`, () => {
+    it(`${isSampled === undefined ? 'is ignored' : `has the sampling decision ${isSampled}`} if it is ${JSON.stringify(traceparent)}`, () => {
       assert.equal(readTraceContext({ traceparent })?.isSampled, isSampled)
     })
   }

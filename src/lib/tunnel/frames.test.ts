@@ -41,13 +41,13 @@ const FIXTURES: readonly (readonly [title: string, bytes: string, frame: Omit<Fr
   ],
 ]
 
-describe('frames', () => {
+describe('tunnel frames', () => {
   for (const [title, bytes, frame, body] of FIXTURES)
-    it(`decodes a frame of remotedialer: ${title}`, () => {
+    it(`decode from remotedialer's kind "${title}"`, () => {
       assert.deepEqual(decodeFrame(hex(bytes)), { ...frame, body: hex(body) })
     })
 
-  it('decodes message ids of 63 bits', () => {
+  it('decode with message ids of 63 bits', () => {
     assert.deepEqual(decodeFrame(hex('feffffffffffffffff01 c801 0c')), {
       stream: 100,
       kind: FRAME_KINDS.pause,
@@ -55,7 +55,7 @@ describe('frames', () => {
     })
   })
 
-  it('encodes the bytes that remotedialer expects', () => {
+  it('encode to the bytes that remotedialer expects', () => {
     const encode = (id: number, kind: number, stream: number, body = ''): string =>
       encodeFrame(id, { stream, kind, body: Buffer.from(body) }).toString('hex')
     assert.equal(encode(5, FRAME_KINDS.data, 3, 'hi'), '0a0602006869')
@@ -64,14 +64,14 @@ describe('frames', () => {
     assert.equal(encode(2 ** 40, FRAME_KINDS.resume, 1), '808080808040020e')
   })
 
-  it('keeps every number', () => {
+  it('round-trip with stream ids of any size', () => {
     for (const stream of [0, 1, 63, 64, 8191, 8192, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER - 1]) {
       const frame = { stream, kind: FRAME_KINDS.data, body: Buffer.from('x') }
       assert.deepEqual(decodeFrame(encodeFrame(2 ** 50, frame)), frame)
     }
   })
 
-  it('keeps bodies', () => {
+  it('round-trip with the body of every kind', () => {
     const target = { protocol: 'tcp', address: '[::1]:80', priority: 'bulk' } as const
     assert.deepEqual(decodeOpen(encodeOpen(target)), target)
     assert.deepEqual(decodeAddress(encodeAddress(target)), { ...target, priority: 'interactive' })
@@ -83,13 +83,13 @@ describe('frames', () => {
 
   const MALFORMED: readonly (readonly [title: string, decode: () => unknown])[] = [
     ['an empty message', () => decodeFrame(hex(''))],
-    ['a head that is cut off', () => decodeFrame(hex('0a 06'))],
-    ['a number that is cut off', () => decodeFrame(hex('0a 86'))],
+    ['a truncated head', () => decodeFrame(hex('0a 06'))],
+    ['a truncated number', () => decodeFrame(hex('0a 86'))],
     ['an endless message id', () => decodeFrame(hex('ff'.repeat(100)))],
     ['an endless stream id', () => decodeFrame(hex(`0a ${'80'.repeat(100)}`))],
     ['a negative stream id', () => decodeFrame(hex('0a 05 02 00'))],
     ['too large a stream id', () => decodeFrame(hex('0a feffffffffffffffff01 02 00'))],
-    ['a list of ids with a part of one', () => decodeSync(Buffer.alloc(9))],
+    ['a truncated list of ids', () => decodeSync(Buffer.alloc(9))],
     ['an endless list of ids', () => decodeSync(Buffer.alloc((1 << 20) + 8))],
     ['an address without protocol', () => decodeAddress(Buffer.from('x'))],
     ['an endless address', () => decodeAddress(Buffer.alloc(1 << 20, '/'))],
@@ -97,9 +97,9 @@ describe('frames', () => {
     ['an empty reset', () => decodeReset(hex(''))],
     ['an endless window', () => decodeWindow(hex('ff'.repeat(20)))],
   ]
-  for (const [title, decode] of MALFORMED) it(`rejects ${title}`, () => assert.throws(decode, FrameError))
+  for (const [title, decode] of MALFORMED) it(`are rejected with ${title}`, () => assert.throws(decode, FrameError))
 
-  it('survives 100,000 mutated frames with no other error', () => {
+  it('cause only FrameError if they are mutated at random', () => {
     const random = createSeededRandom(7)
     const decoders = [decodeAddress, decodeOpen, decodeSync, decodeWindow, decodeReset, decodeError]
     const attempt = (decode: () => unknown): void => {

@@ -101,7 +101,7 @@ const open = encodeOpen({ protocol: 'tcp', address: 'a:1', priority: 'interactiv
 const connect = encodeAddress({ protocol: 'tcp', address: 'a:1' })
 
 for (const version of [1, 2] as const)
-  describe(`Tunnel, version ${version}`, () => {
+  describe(`tunnel of version ${version}`, () => {
     it('carries streams in both directions', async () => {
       const echo: Accept = () => (stream) => void stream.pipe(stream)
       const { server, agent } = pair(version, { accept: echo, server: { accept: echo } })
@@ -116,7 +116,7 @@ for (const version of [1, 2] as const)
       assert.deepEqual([server.streams, agent.streams], [0, 0])
     })
 
-    it('passes protocol, address and bytes on unchanged', async () => {
+    it('transfers protocol, address and bytes unchanged', async () => {
       const random = createSeededRandom(3)
       const wanted: string[] = []
       const got: Buffer[] = []
@@ -134,7 +134,7 @@ for (const version of [1, 2] as const)
       assert.ok(Buffer.concat(got).equals(Buffer.concat(sent)))
     })
 
-    it('refuses what is not served', async () => {
+    it('refuses a stream to an address that is not served', async () => {
       const { server, agent } = pair(version, { accept: () => undefined })
       const error = await errorOf(server.dial('tcp', 'a:1').resume())
       assert.ok(error instanceof TunnelError)
@@ -156,7 +156,7 @@ for (const version of [1, 2] as const)
       assert.equal(good.destroyed, false)
     })
 
-    it('passes an error to the other side', async () => {
+    it('sends the error of a stream to its peer', async () => {
       const { server, served } = pair(version)
       const stream = server.dial('tcp', 'a:1')
       await turns()
@@ -181,7 +181,7 @@ for (const version of [1, 2] as const)
       assert.ok(served[0]!.readableLength < MIB)
     })
 
-    it('loses no bytes in flight over a long line while a reader pauses', async () => {
+    it('loses no bytes in flight when a reader pauses on a slow network', async () => {
       const { clock, server, served, ends, sockets } = pair(version, { delayMs: 100 })
       const stream = server.dial('tcp', 'a:1')
       await clock.advance(300)
@@ -265,7 +265,7 @@ for (const version of [1, 2] as const)
       assert.ok(sockets[0].inFlight < 10)
     })
 
-    it('sends bulk data too while an interactive stream is always busy', async () => {
+    it('keeps sending bulk data while an interactive stream is always busy', async () => {
       let got = 0
       const { server } = pair(version, {
         accept: (_, address) => (stream) => {
@@ -291,7 +291,7 @@ for (const version of [1, 2] as const)
       }
     })
 
-    it('survives random frames with no other error than its own', async () => {
+    it('fails only with its own errors for random frames', async () => {
       const random = createSeededRandom(11)
       for (let round = 0; round < 300; round++) {
         const { peer, ended, tunnel } = strange(version, { accept: () => (stream) => void stream.pipe(stream) })
@@ -307,7 +307,7 @@ for (const version of [1, 2] as const)
       }
     })
 
-    it('bounds what waits for a peer that does not read', async () => {
+    it('bounds the queue for a peer that does not read', async () => {
       const { peer, ended } = strange(version)
       // Never flushed: the socket accepts nothing more.
       const stuck = SimulatedWebSocket.pair({ clock: createVirtualClock(), protocol: protocolOf(version) })[0]
@@ -333,7 +333,7 @@ for (const version of [1, 2] as const)
     })
   })
 
-describe('Tunnel, version 1, beside remotedialer', () => {
+describe('tunnel of version 1 with remotedialer as its peer', () => {
   it('numbers streams of the server from 2 and of the agent from 1', async () => {
     for (const [side, ids] of [
       ['server', [2, 4]],
@@ -384,7 +384,7 @@ describe('Tunnel, version 1, beside remotedialer', () => {
     assert.equal(of(FRAME_KINDS.data)[0]?.body.toString(), 'hello')
   })
 
-  it('ends itself when more waits than its limit', async () => {
+  it('ends if more data waits for readers than the limit', async () => {
     const { tunnel, send, ended } = strange(1, { maxBufferedBytes: MIB })
     const stream = tunnel.dial('tcp', 'a:1')
     const error = errorOf(stream)
@@ -393,7 +393,7 @@ describe('Tunnel, version 1, beside remotedialer', () => {
     assert.equal(((await error) as TunnelError).code, 'ended')
   })
 
-  it('sends no end of a dialed stream before the other side has closed it', async () => {
+  it('does not close a dialed stream before its peer has closed it', async () => {
     const { tunnel, send, of } = strange(1)
     const stream = tunnel.dial('tcp', 'a:1')
     stream.end('request')
@@ -407,7 +407,7 @@ describe('Tunnel, version 1, beside remotedialer', () => {
     assert.equal(tunnel.streams, 0)
   })
 
-  it('closes an accepted stream when its server ends', async () => {
+  it('closes an accepted stream when its handler ends it', async () => {
     const { tunnel, send, of } = strange(1, { accept: () => (stream) => void stream.end('answer') })
     send(1, FRAME_KINDS.connect, connect)
     await turns()
@@ -419,7 +419,7 @@ describe('Tunnel, version 1, beside remotedialer', () => {
     assert.equal(tunnel.streams, 2, 'its reader has not read the end')
   })
 
-  it('finishes writes after the other side has closed', async () => {
+  it('completes writes after the peer has closed the stream', async () => {
     const { tunnel, send } = strange(1)
     const stream = tunnel.dial('tcp', 'a:1')
     send(2, FRAME_KINDS.pause)
@@ -466,7 +466,7 @@ describe('Tunnel, version 1, beside remotedialer', () => {
     )
   })
 
-  it('answers data for a stream that never existed, and ignores other kinds', async () => {
+  it('responds with an error to data for an unknown stream, and ignores other frames for it', async () => {
     const { send, of, received } = strange(1)
     send(9, FRAME_KINDS.data, 'x')
     for (const kind of [3, 4, 5, 6, 7, 9, 99]) send(9, kind, 'x')
@@ -476,7 +476,7 @@ describe('Tunnel, version 1, beside remotedialer', () => {
   })
 })
 
-describe('Tunnel, version 2, rules', () => {
+describe('tunnel of version 2', () => {
   it('ends both directions of a stream independently', async () => {
     const { server, agent, served } = pair(2)
     const stream = server.dial('tcp', 'a:1')
@@ -494,7 +494,7 @@ describe('Tunnel, version 2, rules', () => {
     assert.deepEqual([stream.errored, served[0]!.errored], [null, null])
   })
 
-  it('resets a stream whose peer ignores the window', async () => {
+  it('resets a stream whose peer exceeds the window', async () => {
     const { tunnel, send, of } = strange(2)
     const [stream, other] = [tunnel.dial('tcp', 'a:1'), tunnel.dial('tcp', 'a:1')]
     const error = errorOf(stream)
@@ -515,28 +515,28 @@ describe('Tunnel, version 2, rules', () => {
     ['too large a data frame', [[2, FRAME_KINDS.data, Buffer.alloc(33 * KIB)]]],
     ['a window that is too large', [[2, FRAME_KINDS.window, encodeWindow(MAX_WINDOW_BYTES)]]],
     [
-      'data after the end',
+      'data on an ended direction',
       [
         [2, FRAME_KINDS.end, ''],
         [2, FRAME_KINDS.data, 'x'],
       ],
     ],
     [
-      'a second end',
+      'a repeated end frame',
       [
         [2, FRAME_KINDS.end, ''],
         [2, FRAME_KINDS.end, ''],
       ],
     ],
-    ['an id of ours', [[4, FRAME_KINDS.open, open]]],
+    ['an open frame with an id of this side', [[4, FRAME_KINDS.open, open]]],
     [
-      'an id twice',
+      'a repeated stream id',
       [
         [3, FRAME_KINDS.open, open],
         [3, FRAME_KINDS.open, open],
       ],
     ],
-    ['kinds of version 1', [[2, FRAME_KINDS.pause, '']]],
+    ['a frame kind of version 1', [[2, FRAME_KINDS.pause, '']]],
     ['too long a probe', [[0, FRAME_KINDS.probe, 'x'.repeat(9)]]],
     ['an empty reset', [[2, FRAME_KINDS.reset, '']]],
   ]
@@ -548,7 +548,7 @@ describe('Tunnel, version 2, rules', () => {
       await assert.rejects(ended, FrameError)
     })
 
-  it('ignores frames that were on their way while it closed a stream', async () => {
+  it('ignores frames that arrive for a stream that it has just closed', async () => {
     const { tunnel, send, received } = strange(2)
     tunnel.dial('tcp', 'a:1').destroy()
     await turns()
@@ -558,7 +558,7 @@ describe('Tunnel, version 2, rules', () => {
     assert.deepEqual([tunnel.streams, received.length], [0, before])
   })
 
-  it('resets the largest stream when more waits than the limit', async () => {
+  it('resets the stream with the most data if more data waits than the limit', async () => {
     const { tunnel, send, ended, peer } = strange(2, { maxBufferedBytes: 300 * KIB })
     const streams = [1, 2, 3].map(() => tunnel.dial('tcp', 'a:1'))
     for (let sent = 0; sent < 4; sent++) {
@@ -575,7 +575,7 @@ describe('Tunnel, version 2, rules', () => {
     await assert.rejects(ended, WebSocketError)
   })
 
-  it('sends no more than the window, and no more than a frame at a time', async () => {
+  it('sends no more data than the window, in frames of limited size', async () => {
     const { tunnel, send, of } = strange(2)
     const stream = tunnel.dial('tcp', 'a:1')
     stream.write(Buffer.alloc(MIB))
@@ -587,7 +587,7 @@ describe('Tunnel, version 2, rules', () => {
     assert.equal(sizes()[8], 5)
   })
 
-  it('grows the window over a line with a long delay', async () => {
+  it('grows the window on a network with high latency', async () => {
     const { clock, server, sockets } = pair(2, { delayMs: 100, accept: () => (stream) => void stream.resume() })
     keepWriting(server.dial('tcp', 'a:1'))
     let most = 0
@@ -614,7 +614,7 @@ describe('Tunnel, version 2, rules', () => {
     assert.ok(waiting <= 512 * KIB, `${waiting} bytes`)
   })
 
-  it('keeps all windows together below the limit', async () => {
+  it('keeps the sum of all windows below the limit', async () => {
     const { clock, server, sockets } = pair(2, {
       delayMs: 100,
       accept: () => (stream) => void stream.resume(),

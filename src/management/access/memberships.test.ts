@@ -8,7 +8,7 @@ import { type Member, Members, Projects, Roles, type Scope } from '../kinds/acce
 import type { User } from '../kinds/user.ts'
 import { Memberships } from './memberships.ts'
 
-describe('Memberships', () => {
+describe('Memberships of a user', () => {
   let change: (member: Member, isDeleted: boolean) => void
   let memberships: Memberships
   const roles = new Map<string, Scope>([
@@ -45,12 +45,12 @@ describe('Memberships', () => {
   const member = (name: string, spec: Member['spec']): Member => ({ metadata: { name }, spec })
   const jane: User = { metadata: { name: 'u-jane' }, spec: { username: 'jane' }, status: { groups: ['oidc:devs'] } }
 
-  it('gives no access without a Member', () => {
+  it('give no access without a Member object', () => {
     assert.equal(memberships.userIn(jane, 'c-1'), undefined)
     assert.equal(memberships.isAdministrator(jane), false)
   })
 
-  it('turns roles of a cluster and of its projects into groups', () => {
+  it('become groups in a cluster: its roles and those of its projects', () => {
     change(member('a', { role: 'cluster-member', user: 'u-jane', cluster: 'c-1' }), false)
     change(member('b', { role: 'project-owner', group: 'oidc:devs', project: 'p-1' }), false)
     change(member('c', { role: 'project-owner', user: 'u-jane', project: 'p-2' }), false)
@@ -58,12 +58,12 @@ describe('Memberships', () => {
     assert.deepEqual(memberships.userIn(jane, 'c-1'), { name: 'u-jane', groups })
   })
 
-  it('gives administrators every cluster', () => {
+  it('make an administrator the owner of every cluster', () => {
     change(member('a', { role: 'administrator', user: 'u-jane' }), false)
     assert.deepEqual(memberships.userIn(jane, 'c-9')?.groups, ['hk:cluster:cluster-owner', 'system:authenticated'])
   })
 
-  it('forgets a deleted Member at once', () => {
+  it('end at once when the Member object is deleted', () => {
     const one = member('a', { role: 'cluster-owner', user: 'u-jane', cluster: 'c-1' })
     change(one, false)
     change(one, true)
@@ -78,10 +78,10 @@ describe('Memberships', () => {
     ['a role that does not exist', { role: 'none', user: 'u-jane', cluster: 'c-1' }],
     ['a project that does not exist', { role: 'project-owner', user: 'u-jane', project: 'p-9' }],
     ['another user', { role: 'cluster-owner', user: 'u-john', cluster: 'c-1' }],
-    ['a group with the name of the user', { role: 'cluster-owner', group: 'u-jane', cluster: 'c-1' }],
+    ['a group that has the name of the user', { role: 'cluster-owner', group: 'u-jane', cluster: 'c-1' }],
   ]
   for (const [what, spec] of withoutEffect) {
-    it(`gives nothing for ${what}`, () => {
+    it(`give no access for ${what}`, () => {
       change(member('a', spec), false)
       assert.equal(memberships.userIn(jane, 'c-1'), undefined)
       assert.equal(memberships.isAdministrator(jane), false)

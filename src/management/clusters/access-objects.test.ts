@@ -13,8 +13,8 @@ const project: Project = {
 const names = (objects: readonly { readonly metadata: { readonly name?: string } }[]): (string | undefined)[] =>
   objects.map(({ metadata }) => metadata.name)
 
-describe('accessObjects', () => {
-  it('binds the group of each cluster role, and nobody else', () => {
+describe('accessObjects() for RBAC in a managed cluster', () => {
+  it('binds each ClusterRole of a cluster role to one group', () => {
     const { clusterRoleBindings } = accessObjects(roles, [])
     for (const { metadata, subjects } of clusterRoleBindings)
       assert.deepEqual(subjects, [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: metadata.name }])
@@ -22,7 +22,7 @@ describe('accessObjects', () => {
     assert.equal(owner?.roleRef.name, 'cluster-admin')
   })
 
-  it('makes ClusterRoles for roles with rules only', () => {
+  it('creates ClusterRoles only for roles with rules', () => {
     const { clusterRoles } = accessObjects(roles, [])
     assert.ok(names(clusterRoles).includes('hk:cluster:cluster-member'))
     assert.ok(!names(clusterRoles).includes('hk:cluster:cluster-owner'))
@@ -49,7 +49,7 @@ describe('accessObjects', () => {
     ])
   })
 
-  it('binds nothing for a project without namespaces', () => {
+  it('creates no bindings for a project without namespaces', () => {
     const { roleBindings, clusterRoles } = accessObjects(roles, [
       { ...project, spec: { ...project.spec, namespaces: [] } },
     ])
@@ -58,8 +58,8 @@ describe('accessObjects', () => {
   })
 })
 
-describe('managementAccessObjects', () => {
-  it('gives the management API to global roles with rules', () => {
+describe('managementAccessObjects() for RBAC of the management server', () => {
+  it('binds global roles with rules to the management API', () => {
     assert.deepEqual(names(managementAccessObjects(roles).clusterRoleBindings), ['hk:global:administrator'])
   })
 })

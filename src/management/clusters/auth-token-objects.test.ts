@@ -22,8 +22,8 @@ function objects(tokens: readonly Token[], user: Partial<UserSpec> | undefined =
   return authTokenObjects({ tokens, user: find, memberships: { userIn } }, 'c-1', NOW)
 }
 
-describe('authTokenObjects', () => {
-  it('makes a token, its hash and one user', () => {
+describe('authTokenObjects() for an authorized endpoint', () => {
+  it('returns a ClusterAuthToken, a Secret with its hash, and its user', () => {
     const metadata = (name: string): object => ({
       namespace: 'cattle-system',
       name,
@@ -51,7 +51,7 @@ describe('authTokenObjects', () => {
     assert.deepEqual([made.tokens.length, made.secrets.length], [2, 2])
   })
 
-  it('has the hash in no object but the Secret', () => {
+  it('returns the hash only in the Secret', () => {
     const { tokens, users } = objects([token('t-1')])
     assert.ok(!JSON.stringify([tokens, users]).includes(HASH))
   })
@@ -79,8 +79,8 @@ describe('authTokenObjects', () => {
   })
 })
 
-describe('firstExpiryMs', () => {
-  it('is the end of the token that ends first', () => {
+describe('firstExpiryMs() of an authorized endpoint', () => {
+  it('returns the earliest expiry of the tokens', () => {
     const later = token('t-2', { expiresAt: '2026-06-03T00:00:00Z' })
     assert.equal(firstExpiryMs(objects([later, token('t-1')])), Date.parse('2026-06-02T00:00:00Z'))
     assert.equal(firstExpiryMs(objects([])), Infinity)

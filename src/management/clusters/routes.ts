@@ -137,7 +137,7 @@ async function registrationOf(
 
 const FILE = /^([\w-]{20,100})_([a-z0-9][a-z0-9.-]{0,252})\.yaml$/
 
-/** Whoever has an unused registration token gets the manifest. */
+/** Returns the manifest to any client with an unused registration token. */
 function importManifest(
   { objects, serverUrl, ca, agentImage: image }: ClusterRoutesOptions,
   { params }: RouteCall,

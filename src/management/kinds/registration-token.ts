@@ -26,7 +26,7 @@ export interface RegistrationTokenSpec {
   readonly hash: string
   readonly expiresAt: string
   readonly usesLeft: number
-  /** The User who asked for it. */
+  /** The User who created it. */
   readonly createdBy?: string
 }
 

@@ -17,7 +17,7 @@ const basic = (text: string): string => `Basic ${Buffer.from(text).toString('bas
 const isUnauthorized = (error: unknown): boolean =>
   error instanceof StatusError && error.status.code === 401 && error.message === 'Unauthorized'
 
-describe('identify', () => {
+describe('authentication at the management server', () => {
   let started: TestObjects
   let tokens: Tokens
   let api = ''
@@ -40,13 +40,13 @@ describe('identify', () => {
   const withHeaders = (headers: Record<string, string>, more: TestRequest = {}): Person | undefined =>
     ask({ ...more, headers })
 
-  it('finds nobody without credentials', () => {
+  it('yields undefined without credentials', () => {
     assert.equal(ask({}), undefined)
     assert.equal(withHeaders({ cookie: 'theme=dark; hk=1' }), undefined)
     assert.equal(withHeaders({ 'sec-websocket-protocol': 'v5.channel.k8s.io' }), undefined)
   })
 
-  it('accepts the token in each form', () => {
+  it('accepts a token in the Authorization header, a WebSocket subprotocol or a cookie', () => {
     const accepted: readonly (readonly [Record<string, string>, boolean])[] = [
       [{ authorization: `Bearer ${api}` }, false],
       [{ authorization: `bearer  ${api} ` }, false],
@@ -61,7 +61,7 @@ describe('identify', () => {
     }
   })
 
-  it('refuses wrong credentials with 401 and tries no other', () => {
+  it('refuses wrong or several credentials with 401', () => {
     const refused: readonly Record<string, string>[] = [
       { authorization: '' },
       { authorization: 'Bearer' },
@@ -96,7 +96,7 @@ describe('identify', () => {
     assert.throws(() => ask({ headers: { authorization }, rawHeaders }), /Unauthorized/)
   })
 
-  it('refuses a cookie in a change that another site made, and accepts that of our pages', () => {
+  it('refuses a cookie in a write from another site, and accepts it from pages of this server', () => {
     const cookie = `__Host-hk=${session}`
     assert.throws(
       () => withHeaders({ cookie, 'sec-fetch-site': 'cross-site' }, { method: 'POST' }),
@@ -112,7 +112,7 @@ describe('identify', () => {
     assert.ok(withHeaders({ authorization: `Bearer ${api}` }, { method: 'POST' }))
   })
 
-  it('asks the API nothing', () => {
+  it('sends no request to the API server', () => {
     const count = started.api.requests.length
     for (let n = 0; n < 1000; n++) withHeaders({ authorization: `Bearer ${api}` })
     assert.equal(started.api.requests.length, count)

@@ -35,14 +35,14 @@ describe('LoginThrottle', () => {
     assert.equal(throttle.begin('10.0.0.1', 'jane'), 0)
   })
 
-  it('slows an address down that tries many usernames, and no other address', () => {
+  it('delays an address that tries many usernames, and no other address', () => {
     const throttle = new LoginThrottle(createVirtualClock())
     const waits = Array.from({ length: 100 }, (_, n) => throttle.begin('10.0.0.1', `user-${n}`))
     assert.equal(waits.filter((wait) => wait === 0).length, 21)
     assert.equal(throttle.begin('10.0.0.2', 'jane'), 0)
   })
 
-  it('slows a username down that many addresses try, by half a minute at most', async () => {
+  it('delays a username that many addresses try, by half a minute at most', async () => {
     const clock = createVirtualClock()
     const throttle = new LoginThrottle(clock)
     let most = 0
@@ -55,7 +55,7 @@ describe('LoginThrottle', () => {
     assert.equal(throttle.begin('10.0.0.2', 'joe'), 0)
   })
 
-  it('resets a username for the address of a success only', () => {
+  it('resets the failures of a username only for the address that logged in', () => {
     const throttle = new LoginThrottle(createVirtualClock())
     attempts(throttle, 5, '10.0.0.1', 'jane')
     attempts(throttle, 4, '10.0.0.2', 'jane')
@@ -65,7 +65,7 @@ describe('LoginThrottle', () => {
     assert.deepEqual(attempts(throttle, 2, '10.0.0.1', 'jane'), [0, 1])
   })
 
-  it('does not slow down an address from which people log in successfully', () => {
+  it('does not delay an address from which people log in successfully', () => {
     const throttle = new LoginThrottle(createVirtualClock())
     for (let n = 0; n < 1000; n++) {
       assert.equal(throttle.begin('10.0.0.1', `user-${n % 7}`), 0)
@@ -82,7 +82,7 @@ describe('LoginThrottle', () => {
     assert.deepEqual(attempts(throttle, 7, '10.0.0.1', 'jane'), [0, 0, 0, 0, 0, 0, 1])
   })
 
-  it('takes the addresses of an IPv6 network, and those of IPv4 in both spellings, for the same', () => {
+  it('counts an IPv6 /64 network as one address, and an IPv4-mapped address as IPv4', () => {
     const same = [
       ['2001:db8::1', '2001:DB8:0:0:ffff::2'],
       ['2001:0db8:0000:0000:1::', '2001:db8::9%eth0'],

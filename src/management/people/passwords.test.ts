@@ -13,7 +13,7 @@ const GOOD = 'correct horse battery'
 const hasCode = (code: number) => (error: unknown) => (error as { status?: { code?: number } }).status?.code === code
 
 describe('Passwords', () => {
-  it('writes PHC text of the standard cost', async () => {
+  it('writes a hash in PHC format at the standard cost', async () => {
     const passwords = new Passwords({ clock: realClock, random })
     const text = await passwords.hash(GOOD)
     assert.match(text, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
@@ -38,7 +38,7 @@ describe('Passwords', () => {
     assert.equal(await passwords.check('pässword-long-1'.normalize('NFC'), text), 'right')
   })
 
-  it('reports a hash that has a lower cost than new ones', async () => {
+  it('reports a hash whose cost is lower than that of new ones', async () => {
     const text = await new Passwords({ clock, random, cost: CHEAP }).hash(GOOD)
     const passwords = new Passwords({ clock, random, cost: { ...CHEAP, memoryKiB: 16 } })
     assert.equal(await passwords.check(GOOD, text), 'outdated')
@@ -55,7 +55,7 @@ describe('Passwords', () => {
     await assert.rejects(passwords.check('x'.repeat(1025), undefined), hasCode(400))
   })
 
-  it('computes the same for unknown users, damaged hashes and hashes that would occupy the server', async () => {
+  it('hashes at the same cost for unknown users, damaged hashes and hashes with an excessive cost', async () => {
     const inputs: DerivationInput[] = []
     const derive: Derive = async (input) => {
       inputs.push(input)
@@ -99,7 +99,7 @@ describe('Passwords', () => {
     for (const result of results) if (result.status === 'rejected') assert.ok(hasCode(429)(result.reason))
   })
 
-  it('goes on after a failed computation', async () => {
+  it('continues after a failed hash', async () => {
     let fails = true
     const derive: Derive = async ({ lengthBytes }) => {
       if (fails) throw new Error('out of memory')

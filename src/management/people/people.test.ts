@@ -42,7 +42,7 @@ function sendWith(started: Started, token: unknown, request: TestRequest): Promi
 const itemsOf = ({ body }: TestAnswer): Record<string, unknown>[] => body['items'] as Record<string, unknown>[]
 
 describe('POST /v3-public/login', () => {
-  it('starts a session with a cookie and says whether the password must change', async () => {
+  it('starts a session with a cookie, and reports whether the password must change', async () => {
     await using started = await startPeople()
     const browser = new TestBrowser(started.people)
     const answer = await browser.logIn('ADMIN', started.firstPassword)
@@ -67,7 +67,7 @@ describe('POST /v3-public/login', () => {
     assert.equal((await sendWith(started, answer.body['token'], { path: '/v3/me' })).status, 401)
   })
 
-  it('returns no token for a first password', async () => {
+  it('returns no token for an initial password', async () => {
     await using started = await startPeople()
     const body = { username: 'admin', password: started.firstPassword, responseType: 'token' }
     const answer = await sendTo(started.people, { method: 'POST', path: '/v3-public/login', body })
@@ -75,7 +75,7 @@ describe('POST /v3-public/login', () => {
     assert.deepEqual(started.objects.list(TokenKind), [])
   })
 
-  it('answers the same for a wrong password, an unknown user, a disabled user and a user without password', async () => {
+  it('responds equally to a wrong password, an unknown user, a disabled user and a user without a password', async () => {
     await using started = await start()
     const name = await addUser(started, 'jane')
     await started.admin.send('PATCH', `/v3/users/${name}`, { disabled: true })
@@ -118,7 +118,7 @@ describe('POST /v3-public/login', () => {
     assert.equal((await elsewhere.logIn('admin', GOOD)).status, 200)
   })
 
-  it('gives a new session at each log-in, and ends the one that the browser had', async () => {
+  it('starts a new session at each log-in, and ends the previous one of the browser', async () => {
     await using started = await start()
     await addUser(started, 'jane')
     const browser = await browserOf(started, 'jane')
@@ -131,7 +131,7 @@ describe('POST /v3-public/login', () => {
     assert.equal((await browser.send('GET', '/v3/me')).status, 200)
   })
 
-  it('leaves no session of an old password when it changes at the same time', async () => {
+  it('leaves no session that began with the old password during a password change', async () => {
     await using started = await start()
     const name = await addUser(started, 'jane')
     const browsers = Array.from({ length: 5 }, (_, n) => new TestBrowser(started.people, `10.0.3.${n}`))
@@ -171,7 +171,7 @@ describe('POST /v3-public/login', () => {
   })
 })
 
-describe('/v3/me', () => {
+describe('routes /v3/me and /v3/logout', () => {
   it('shows the user, the groups and the token, without hashes', async () => {
     await using started = await start()
     const answer = await started.admin.send('GET', '/v3/me')
@@ -179,7 +179,7 @@ describe('/v3/me', () => {
     assert.ok(!/hash|argon2|[0-9a-f]{64}/.test(answer.text), answer.text)
   })
 
-  it('changes the password, ends all sessions and gives this browser a new one', async () => {
+  it('changes the password, ends all sessions and starts a new one for this browser', async () => {
     await using started = await start()
     await addUser(started, 'jane')
     const [one, two] = [await browserOf(started, 'jane'), await browserOf(started, 'jane')]
@@ -205,7 +205,7 @@ describe('/v3/me', () => {
     assert.equal(last, 429)
   })
 
-  it('logs out: the cookie is deleted and worth nothing', async () => {
+  it('deletes the cookie on log-out, and refuses it afterwards', async () => {
     await using started = await start()
     const { cookie } = started.admin
     const answer = await started.admin.send('POST', '/v3/logout')
@@ -214,7 +214,7 @@ describe('/v3/me', () => {
   })
 })
 
-describe('/v3/tokens', () => {
+describe('route /v3/tokens', () => {
   it('creates, lists and deletes tokens of the caller', async () => {
     await using started = await start()
     const created = await started.admin.send('POST', '/v3/tokens', { description: 'CI', readOnly: true })
@@ -235,7 +235,7 @@ describe('/v3/tokens', () => {
     assert.equal((await started.admin.send('DELETE', path)).status, 404)
   })
 
-  it('lets administrators delete tokens of others, and nobody else', async () => {
+  it('allows only administrators to delete tokens of other users', async () => {
     await using started = await start()
     await addUser(started, 'jane')
     await addUser(started, 'joe')
@@ -248,7 +248,7 @@ describe('/v3/tokens', () => {
     assert.equal((await sendWith(started, body['token'], { path: '/v3/me' })).status, 401)
   })
 
-  it('does not let tokens make more of themselves', async () => {
+  it('gives a new token no rights that the token of the request lacks', async () => {
     await using started = await start()
     const create = async (body: object): Promise<unknown> =>
       (await started.admin.send('POST', '/v3/tokens', body)).body['token']
@@ -272,7 +272,7 @@ describe('/v3/tokens', () => {
   })
 })
 
-describe('/v3/users', () => {
+describe('route /v3/users', () => {
   it('is for administrators only', async () => {
     await using started = await start()
     const name = await addUser(started, 'jane')
@@ -319,7 +319,7 @@ describe('/v3/users', () => {
     assert.equal((await jane.logIn('jane', GOOD)).status, 200)
   })
 
-  it('lets nobody delete, disable or reset themselves', async () => {
+  it('refuses administrators who delete or disable themselves, or reset their own password', async () => {
     await using started = await start()
     const { body } = await started.admin.send('GET', '/v3/me')
     const path = `/v3/users/${String((body['user'] as Record<string, unknown>)['name'])}`
@@ -330,8 +330,8 @@ describe('/v3/users', () => {
   })
 })
 
-describe('createPeople', () => {
-  it('opens routes without credentials below /v3-public only', async () => {
+describe('routes for people', () => {
+  it('has routes without credentials only below /v3-public', async () => {
     await using started = await startPeople()
     for (const { path, access, allowsInitialPassword } of started.people.routes) {
       assert.equal(access, path.startsWith('/v3-public/') ? 'anyone' : 'person', path)

@@ -59,7 +59,7 @@ describe('Sessions', () => {
   })
 })
 
-describe('cookieValues', () => {
+describe('sessionCookies() of the header Cookie', () => {
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['', []],
     ['a=1', []],
@@ -73,8 +73,8 @@ describe('cookieValues', () => {
     ['__Host-hk-login=x', []],
   ]
   for (const [header, values] of rows) {
-    it(`reads "${header}"`, () => assert.deepEqual(sessionCookies(header), values))
+    it(`returns ${JSON.stringify(values)} for "${header}"`, () => assert.deepEqual(sessionCookies(header), values))
   }
 
-  it('reads other cookies', () => assert.deepEqual(cookieValues('a=1; b=2', 'b'), ['2']))
+  it('is based on cookieValues(), which reads any cookie', () => assert.deepEqual(cookieValues('a=1; b=2', 'b'), ['2']))
 })

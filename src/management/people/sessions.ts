@@ -54,7 +54,7 @@ export class Sessions {
 /** The value of `Set-Cookie` that deletes the cookie. */
 export const ENDED_SESSION: string = cookie('', 0)
 
-/** The values of the session cookie in the header `Cookie`: one, unless somebody planted another. */
+/** The values of the session cookie in the header `Cookie`: one, unless an attacker has set another. */
 export function sessionCookies(header: string): string[] {
   return cookieValues(header, SESSION_COOKIE)
 }

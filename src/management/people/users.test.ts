@@ -59,7 +59,7 @@ describe('Users', () => {
     assert.equal(await users.hasPassword(undefined, GOOD), false)
   })
 
-  it('refuses invalid and taken usernames and leaves nothing behind', async () => {
+  it('rejects invalid and existing usernames, and stores nothing', async () => {
     await using started = await start()
     const { users, objects } = started
     await users.create({ username: 'jane' })
@@ -71,7 +71,7 @@ describe('Users', () => {
     assert.deepEqual([users.list().length, objects.list(Members).length], [1, 1])
   })
 
-  it('gives a username to one of many that want it at the same time', async () => {
+  it('creates one user if several requests want the same username at the same time', async () => {
     await using started = await start()
     const results = await Promise.allSettled(
       Array.from({ length: 10 }, () => started.users.create({ username: 'jane' })),
@@ -80,7 +80,7 @@ describe('Users', () => {
     assert.equal(started.users.list().length, 1)
   })
 
-  it('creates the first administrator once, with a password that was saved before', async () => {
+  it('creates the first administrator once, after its password was saved', async () => {
     await using started = await start()
     const { users } = started
     const saved: string[] = []
@@ -127,7 +127,7 @@ describe('Users', () => {
     await assert.rejects(users.delete(name), hasCode(404))
   })
 
-  it('ends all tokens of a user who is disabled, and does not bring them back', async () => {
+  it('deletes all tokens of a user who is disabled, and does not restore them', async () => {
     await using started = await start()
     const { users, tokens } = started
     const { name = '' } = (await users.create({ username: 'jane' })).metadata
@@ -190,7 +190,7 @@ describe('Users', () => {
     assert.equal(await started.users.hasPassword(user, GOOD), true)
   })
 
-  it('asks the API as often for unknown users', async () => {
+  it('sends as many API requests for an unknown user as for a known one', async () => {
     await using started = await start()
     const user = await started.users.create({ username: 'jane', password: GOOD })
     const count = async (run: () => Promise<unknown>): Promise<number> => {

@@ -109,7 +109,7 @@ export class Users {
     })
   }
 
-  /** The User comes last: as long as there is none, nobody can log in with what was made before. */
+  /** Stores the User last: without it, the objects that were created before allow no log-in. */
   async #create({ password, roles = [], ...plan }: UserPlan, beforeLast: () => Promise<void>): Promise<User> {
     const username = plan.username.toLowerCase()
     if (!USERNAME.test(username)) {
@@ -260,7 +260,7 @@ export class Users {
     try {
       await this.#objects.change(UserKind, name, change, { subresource: 'status' })
     } catch (error) {
-      // Groups decide about access: without them nobody is logged in.
+      // Groups determine access, so a log-in fails if they cannot be stored.
       if (groups !== undefined) throw error
       if (!isNotFound(error)) this.#objects.log.error(error, 'Failed to write last log-in of user', { user: name })
     }

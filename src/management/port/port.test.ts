@@ -32,10 +32,10 @@ const person = (changes: { mustChangePassword?: boolean; readOnly?: boolean; clu
 })
 
 const PEOPLE = new Map([
-  ['good', person()],
-  ['new', person({ mustChangePassword: true })],
-  ['reader', person({ readOnly: true })],
-  ['bound', person({ cluster: 'c-1' })],
+  ['valid', person()],
+  ['first-password', person({ mustChangePassword: true })],
+  ['read-only', person({ readOnly: true })],
+  ['only-for-c-1', person({ cluster: 'c-1' })],
 ])
 
 const routes: readonly Route[] = [
@@ -66,7 +66,7 @@ const routes: readonly Route[] = [
   },
 ]
 
-describe('createPort', () => {
+describe('port of the management server', () => {
   const audit: AuditEvent[] = []
   let logged = ''
   const stream = { write: (text: string, done: () => void) => ((logged += text), done()) }
@@ -104,57 +104,57 @@ describe('createPort', () => {
     return { status: answer.status, text: await answer.text(1 << 20) }
   }
 
-  const rows: readonly (readonly [line: string, token: string | undefined, status: number])[] = [
-    ['GET /open', undefined, 200],
+  const rows: readonly (readonly [line: string, token: string, status: number])[] = [
+    ['GET /open', 'none', 200],
     ['GET /open', 'wrong', 200],
-    ['POST /open', undefined, 405],
-    ['GET /own/a', undefined, 401],
+    ['POST /open', 'none', 405],
+    ['GET /own/a', 'none', 401],
     ['GET /own/a', 'wrong', 401],
-    ['GET /own/a', 'good', 200],
-    ['GET /own/', 'good', 404],
-    ['GET /own', 'good', 404],
-    ['GET /own/a/b', 'good', 404],
-    ['DELETE /own/a', 'good', 405],
-    ['GET /own/a', 'new', 403],
-    ['POST /password', 'new', 200],
-    ['GET /own/a', 'reader', 200],
-    ['POST /own/a', 'reader', 403],
-    ['PUT /pass/c-1/api', 'reader', 403],
-    ['PUT /pass/c-1/api', 'good', 200],
-    ['PUT /pass/c-1/api', undefined, 401],
-    ['PUT /pass/c-1/api', 'bound', 200],
-    ['GET /pass/c-2/api', 'bound', 403],
-    ['GET /own/c-1', 'bound', 403],
-    ['GET /pass/../own/a', 'good', 400],
-    ['GET /pass/%2e%2e/own/a', 'good', 400],
-    ['GET //own/a', 'good', 400],
-    ['GET /none', undefined, 404],
-    ['GET /broken', undefined, 500],
+    ['GET /own/a', 'valid', 200],
+    ['GET /own/', 'valid', 404],
+    ['GET /own', 'valid', 404],
+    ['GET /own/a/b', 'valid', 404],
+    ['DELETE /own/a', 'valid', 405],
+    ['GET /own/a', 'first-password', 403],
+    ['POST /password', 'first-password', 200],
+    ['GET /own/a', 'read-only', 200],
+    ['POST /own/a', 'read-only', 403],
+    ['PUT /pass/c-1/api', 'read-only', 403],
+    ['PUT /pass/c-1/api', 'valid', 200],
+    ['PUT /pass/c-1/api', 'none', 401],
+    ['PUT /pass/c-1/api', 'only-for-c-1', 200],
+    ['GET /pass/c-2/api', 'only-for-c-1', 403],
+    ['GET /own/c-1', 'only-for-c-1', 403],
+    ['GET /pass/../own/a', 'valid', 400],
+    ['GET /pass/%2e%2e/own/a', 'valid', 400],
+    ['GET //own/a', 'valid', 400],
+    ['GET /none', 'none', 404],
+    ['GET /broken', 'none', 500],
   ]
   for (const [line, token, status] of rows)
-    it(`answers ${line} with ${status} ${token === undefined ? 'without credentials' : `to "${token}"`}`, async () => {
-      assert.equal((await send(line, token)).status, status)
+    it(`responds with ${status} to ${line} with the token "${token}"`, async () => {
+      assert.equal((await send(line, token === 'none' ? undefined : token)).status, status)
     })
 
-  it('passes the rest of an open path unchanged', async () => {
-    const { text } = await send('GET /pass/c-1/api/v1/pods?a=%2F&watch=1', 'good')
+  it('passes the wildcard part of a path to its handler unchanged', async () => {
+    const { text } = await send('GET /pass/c-1/api/v1/pods?a=%2F&watch=1', 'valid')
     assert.deepEqual(JSON.parse(text), { rest: '/api/v1/pods?a=%2F&watch=1', cluster: 'c-1' })
   })
 
   it('refuses bodies that are no JSON object, and large ones', async () => {
-    for (const body of ['[]', '"a"', '{', 'null']) assert.equal((await send('POST /own/a', 'good', body)).status, 400)
-    assert.equal((await send('POST /own/a', 'good', `{"a":"${'x'.repeat(70_000)}"}`)).status, 413)
+    for (const body of ['[]', '"a"', '{', 'null']) assert.equal((await send('POST /own/a', 'valid', body)).status, 400)
+    assert.equal((await send('POST /own/a', 'valid', `{"a":"${'x'.repeat(70_000)}"}`)).status, 413)
   })
 
-  it('logs internal errors and keeps stack traces out of the answer', async () => {
+  it('logs internal errors, and omits stack traces from the response', async () => {
     const { text } = await send('GET /broken')
     assert.doesNotMatch(text, /errors\.ts|at async/)
     assert.match(logged, /the disk is on fire/)
   })
 
-  it('records each request, and no secrets of paths', async () => {
+  it('writes each request to the audit log, without secrets in paths', async () => {
     audit.length = 0
-    await send('GET /own/a?token=secret', 'good')
+    await send('GET /own/a?token=secret', 'valid')
     await send('GET /secret/abc')
     await send('GET /own/a', 'wrong')
     const found = audit.map(({ path, user, status }) => [path, user, status])

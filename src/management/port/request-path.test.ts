@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { refusalOfRest, segmentsOf } from './request-path.ts'
 
-describe('segmentsOf', () => {
+describe('segmentsOf() a request path', () => {
   const accepted: readonly (readonly [string, readonly string[]])[] = [
     ['/', ['']],
     ['/v3/clusters', ['v3', 'clusters']],
@@ -31,7 +31,7 @@ describe('segmentsOf', () => {
   for (const path of refused) it(`refuses ${JSON.stringify(path)}`, () => assert.ok('refused' in segmentsOf(path)))
 })
 
-describe('refusalOfRest', () => {
+describe('refusalOfRest() of a path that is proxied to a cluster', () => {
   const passed = [
     '',
     '/',
@@ -41,7 +41,7 @@ describe('refusalOfRest', () => {
     '/a%2Fb',
     '/x/...',
   ]
-  for (const path of passed) it(`passes ${path}`, () => assert.equal(refusalOfRest(path), undefined))
+  for (const path of passed) it(`accepts "${path}"`, () => assert.equal(refusalOfRest(path), undefined))
 
   const refused = [
     '/..',
@@ -53,5 +53,5 @@ describe('refusalOfRest', () => {
     '/a%2f%2fb',
     '/%25252525252e',
   ]
-  for (const path of refused) it(`refuses ${path}`, () => assert.notEqual(refusalOfRest(path), undefined))
+  for (const path of refused) it(`refuses "${path}"`, () => assert.notEqual(refusalOfRest(path), undefined))
 })

@@ -20,7 +20,7 @@ interface OpenRequest {
 }
 
 const CHECK_MS = 2000
-/** Watches of one person in many clusters are fine; connections that nobody reads must not fill the memory. */
+/** Enough for watches of one user in many clusters; connections that a client does not read must not exhaust memory. */
 const MAX_OF_USER = 2000
 const RETRY_SECONDS = 5
 

@@ -144,7 +144,7 @@ export function asList(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined
 }
 
-/** Empty values that only validation sees: they are not stored, and nobody owns them. */
+/** Empty values that only validation distinguishes from absent ones: they are not stored and have no owner. */
 export function isUncounted({ field }: TypeRef, value: unknown): boolean {
   return field?.emptyCounts === true && isHollow(value)
 }

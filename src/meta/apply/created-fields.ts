@@ -24,7 +24,7 @@ import { type FieldSet, fieldPaths } from './field-set.ts'
 import type { FieldsV1 } from './fields-v1.ts'
 import { fieldElement, type PathElement, sortElements } from './path-element.ts'
 
-/** Fields that nobody owns: they identify the object, or the server writes them. */
+/** Fields without an owner: they identify the object, or the server writes them. */
 export const NOT_OWNED: FieldSet = fieldPaths(
   'apiVersion',
   'kind',

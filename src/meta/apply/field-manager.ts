@@ -221,7 +221,7 @@ function idOf(manager: Manager): string {
   return managerId({ ...manager, manager: manager.manager || 'unknown' })
 }
 
-/** Without fields that nobody owns, which only the manager of the request can have got. */
+/** Removes fields that never have an owner; only the manager of the request can have gained them. */
 function strip(managers: Managers, id: string): Managers {
   const owned = managers.get(id)
   if (owned === undefined) return managers

@@ -1,6 +1,6 @@
 /**
  * Migrates objects from client-side apply, which stored the configuration in an annotation. Fields in that annotation
- * that nobody else changed cause no conflict for kubectl.
+ * that no other client has changed cause no conflict for kubectl.
  */
 import { byteLength } from '#lib/go/text.ts'
 import { stringifyJson } from '#lib/json/json.ts'

@@ -1,6 +1,6 @@
 /**
- * Removes fields that the applier owned, no longer applies, and nobody else owns. Managers own fields in their own
- * version, so pruning runs once for each version.
+ * Removes fields that the applier owned and no longer applies, unless another manager owns them. Managers own fields
+ * in their own version, so pruning runs once for each version.
  */
 import type { Steps } from '#lib/time-slicing.ts'
 
@@ -31,7 +31,7 @@ export function* prune({ kind, merged, managers, last }: PruneRequest): Steps<Ve
   return kind.convert(result, merged.apiVersion)
 }
 
-/** Restores parts of `all` that `cut` lacks and somebody owns. */
+/** Restores parts of `all` that `cut` lacks and that a manager owns. */
 function* addBackOwned(
   kind: ApplyKind,
   all: VersionedValue,

@@ -9,16 +9,16 @@ import { reconcileFields } from './reconcile.ts'
 describe('reconcileFields() after a schema change', () => {
   const spec = (fields: object): object => ({ 'f:spec': fields })
   const TABLE: readonly [what: string, owned: object, now: object][] = [
-    ['a map that became atomic', { 'f:selector': { 'f:a': {}, 'f:b': {} } }, { 'f:selector': {} }],
-    ['a list that became atomic', { 'f:steps': { '.': {}, 'v:"a"': {} } }, { 'f:steps': {} }],
+    ['the whole map if it became atomic', { 'f:selector': { 'f:a': {}, 'f:b': {} } }, { 'f:selector': {} }],
+    ['the whole list if it became atomic', { 'f:steps': { '.': {}, 'v:"a"': {} } }, { 'f:steps': {} }],
     [
-      'an atomic struct in an item',
+      'a whole struct in a list item if it became atomic',
       { 'f:ports': { 'k:{"port":1}': { 'f:options': { 'f:a': {} } } } },
       { 'f:ports': { 'k:{"port":1}': { 'f:options': {} } } },
     ],
   ]
   for (const [what, owned, now] of TABLE) {
-    it(`gives owners of parts the whole of ${what}`, () => {
+    it(`makes the owner of a part the owner of ${what}`, () => {
       const set = reconcileFields(exampleType, decodeFieldsV1(spec(owned)))
       assert.deepEqual(encodeFieldsV1(set), spec(now))
     })
@@ -30,7 +30,7 @@ describe('reconcileFields() after a schema change', () => {
     { 'f:free': { 'f:a': { 'f:b': {} } }, 'f:gone': { 'f:x': {} }, 'f:image': { 'f:x': {} } },
   ]
   for (const owned of KEPT) {
-    it(`keeps ${JSON.stringify(owned)}`, () => {
+    it(`returns the same field set if the schema still fits ${JSON.stringify(owned)}`, () => {
       const set = decodeFieldsV1(spec(owned))
       assert.equal(reconcileFields(exampleType, set), set)
     })

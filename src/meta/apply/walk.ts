@@ -75,8 +75,8 @@ function* addItems(type: TypeRef, list: readonly unknown[], into: FieldSetBuilde
 }
 
 /**
- * These walks also see partially removed values with items that have lost their keys. Such an item has no path: nobody
- * owns it, and it is removed only with its list.
+ * These walks also visit partially removed values with items that have lost their keys. Such an item has no path and
+ * no owner, and it is removed only with its list.
  */
 function elementOf(type: TypeRef, item: unknown): PathElement {
   try {

@@ -33,9 +33,9 @@ const protobuf = 'application/vnd.kubernetes.protobuf'
 const table = 'as=Table;v=v1;g=meta.k8s.io'
 const partial = 'as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
 const three = `${json}, ${yaml}, ${protobuf}`
-const onlyThese = `only the following media types are accepted: ${three}`
-const onlyStreams = `only the following media types are accepted: ${json};stream=watch, ${protobuf};stream=watch`
-const unroutable = `406: Not Acceptable\n\nAvailable representations: ${three}`
+const notAcceptable = `only the following media types are accepted: ${three}`
+const notAcceptableInWatch = `only the following media types are accepted: ${json};stream=watch, ${protobuf};stream=watch`
+const notRoutable = `406: Not Acceptable\n\nAvailable representations: ${three}`
 
 function summary(outcome: Negotiation | Refusal): string {
   if (isRefusal(outcome)) return outcome.message
@@ -47,7 +47,7 @@ describe('negotiateAccept()', () => {
   for (const [accept, offer, expected] of [
     ['', object, json],
     ['*/*', object, json],
-    ['*', object, unroutable],
+    ['*', object, notRoutable],
     [json, object, json],
     [yaml, object, yaml],
     [protobuf, object, protobuf],
@@ -58,37 +58,37 @@ describe('negotiateAccept()', () => {
     [`${json};pretty=1`, object, `${json} pretty`],
     [`${json};charset=utf-8`, object, json],
     [`${json};stream=watch`, object, `${json} stream`],
-    [`${json};stream=other`, object, onlyThese],
+    [`${json};stream=other`, object, notAcceptable],
     [`${json};sv=v1`, object, json],
-    [`${json};sv=v2`, object, onlyThese],
+    [`${json};sv=v2`, object, notAcceptable],
     [`${json};${table},${json}`, object, `${json} Table`],
     [`${json};as=Table;v=v2;g=meta.k8s.io,${json}`, object, json],
-    [`${json};as=Table;v=v2;g=meta.k8s.io`, object, onlyThese],
-    [`${json};as=Nothing;v=v1;g=meta.k8s.io`, object, onlyThese],
-    [`${json};v=v1;g=meta.k8s.io`, object, onlyThese],
+    [`${json};as=Table;v=v2;g=meta.k8s.io`, object, notAcceptable],
+    [`${json};as=Nothing;v=v1;g=meta.k8s.io`, object, notAcceptable],
+    [`${json};v=v1;g=meta.k8s.io`, object, notAcceptable],
     [`${yaml};${table}`, object, `${yaml} Table`],
-    [`${protobuf};${table}`, object, onlyThese],
+    [`${protobuf};${table}`, object, notAcceptable],
     [`${protobuf};${partial}`, object, `${protobuf} PartialObjectMetadata`],
-    [`${json};${table}`, review, onlyThese],
-    ['application/cbor', object, unroutable],
-    ['text/html', object, unroutable],
-    ['text/html', list, `${unroutable}, ${json};stream=watch, ${protobuf};stream=watch`],
-    ['application/*', object, unroutable],
+    [`${json};${table}`, review, notAcceptable],
+    ['application/cbor', object, notRoutable],
+    ['text/html', object, notRoutable],
+    ['text/html', list, `${notRoutable}, ${json};stream=watch, ${protobuf};stream=watch`],
+    ['application/*', object, notRoutable],
     [`application/*,${yaml}`, object, yaml],
-    ['text/html', custom, onlyThese],
-    [protobuf, custom, onlyThese],
+    ['text/html', custom, notAcceptable],
+    [protobuf, custom, notAcceptable],
     [`${protobuf},${json}`, custom, json],
     [`${protobuf};${partial}`, custom, `${protobuf} PartialObjectMetadata`],
     ['application/*', custom, json],
-    [',;=/,//', custom, onlyThese],
+    [',;=/,//', custom, notAcceptable],
   ] as const) {
-    it(`chooses ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} at an endpoint of type ${offer.endpoint}`, () => {
+    it(`returns ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} and endpoint ${offer.endpoint}`, () => {
       assert.equal(summary(negotiateAccept(accept, offer)), expected)
     })
   }
 
   it('rejects unacceptable formats with the code and reason of a Status', () => {
-    assert.deepEqual(negotiateAccept('text/html', custom), { code: 406, reason: 'NotAcceptable', message: onlyThese })
+    assert.deepEqual(negotiateAccept('text/html', custom), { code: 406, reason: 'NotAcceptable', message: notAcceptable })
     assert.match(notAnObject('*core.PodList').message, /^you requested PartialObjectMetadata, .* is a list \(\*core/)
     assert.match(notAList('*core.Pod').message, /^you requested PartialObjectMetadataList, .* is not a list \(\*core/)
   })
@@ -99,14 +99,14 @@ describe('negotiateWatch()', () => {
     ['', list, json],
     [protobuf, list, protobuf],
     [`${protobuf};stream=watch`, list, `${protobuf} stream`],
-    [yaml, list, onlyStreams],
-    [`${yaml},${json}`, list, onlyStreams],
+    [yaml, list, notAcceptableInWatch],
+    [`${yaml},${json}`, list, notAcceptableInWatch],
     [`${yaml};stream=watch,${json}`, list, json],
-    [protobuf, custom, onlyThese],
-    [yaml, custom, onlyStreams],
-    ['text/html', list, `${unroutable}, ${json};stream=watch, ${protobuf};stream=watch`],
+    [protobuf, custom, notAcceptable],
+    [yaml, custom, notAcceptableInWatch],
+    ['text/html', list, `${notRoutable}, ${json};stream=watch, ${protobuf};stream=watch`],
   ] as const) {
-    it(`chooses ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} in a watch of type ${offer.endpoint}`, () => {
+    it(`returns ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} and endpoint ${offer.endpoint}`, () => {
       assert.equal(summary(negotiateWatch(accept, offer)), expected)
     })
   }
@@ -127,10 +127,10 @@ describe('negotiateDiscovery()', () => {
     [`${json},${json};${aggregated}`, `${json} APIGroupDiscoveryList`],
     [`${protobuf};${aggregated}`, `${protobuf} APIGroupDiscoveryList`],
     [`${json};${aggregated.replace('v2', 'v2beta1')},${json}`, json],
-    [`${json};${aggregated.replace('v2', 'v2beta1')}`, onlyThese],
+    [`${json};${aggregated.replace('v2', 'v2beta1')}`, notAcceptable],
     [protobuf, protobuf],
   ] as const) {
-    it(`chooses ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)}`, () => {
+    it(`returns ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)}`, () => {
       assert.equal(summary(negotiateDiscovery(accept)), expected)
     })
   }
@@ -186,7 +186,7 @@ describe('negotiatePatch()', () => {
       `the body of the request was in an unknown format - accepted media types include: ${customTypes}`,
     ],
   ] as const) {
-    it(`maps patch type ${JSON.stringify(header)} of a ${endpoint} kind to ${expected}`, () => {
+    it(`returns ${expected} for Content-Type ${JSON.stringify(header)} and a ${endpoint} kind`, () => {
       const outcome = negotiatePatch(header, endpoint)
       assert.equal(isRefusal(outcome) ? outcome.message : outcome, expected)
     })

@@ -111,7 +111,7 @@ describe('field error', () => {
     assert.throws(() => withErrorLimit(() => assert.fail('other')), /other/)
   })
 
-  it('may name the violated rule', () => {
+  it('may have an origin, the violated rule, which its text omits', () => {
     assert.equal(withOrigin('maximum', [fieldPath('p').invalid(1, 'd')])[0]?.origin, 'maximum')
     assert.equal(fieldErrorBody(fieldPath('p').invalid(1, 'd', 'minimum')), 'Invalid value: 1: d')
   })

@@ -15,7 +15,7 @@ const complaints = (term: NodeSelectorTerm, invalidValues = false): string[] =>
 const at = 's.nodeSelectorTerms[0]'
 
 describe('validation of a node selector', () => {
-  it('requires terms', () => {
+  it('requires at least one term', () => {
     assert.deepEqual(validateNodeSelector(fieldPath('s'), { nodeSelectorTerms: [] }).map(fieldErrorText), [
       's.nodeSelectorTerms: Required value: must have at least one node selector term',
     ])

@@ -31,7 +31,7 @@ export interface EnforcerOptions {
   readonly log: Logger
   /** The node whose pods the rules protect. */
   readonly node: string
-  /** The name of the table, used by nobody else. */
+  /** The name of the nftables table, which no other program uses. */
   readonly table: string
   /** Prefixes programs to run in the node's network namespace, as in `ip netns exec <name>`. */
   readonly within?: readonly string[]

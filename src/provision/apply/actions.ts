@@ -103,7 +103,8 @@ const MEMBERS_MS = 60_000
 const MEMBERS_PAUSE_MS = 1000
 
 /**
- * A membership change may depose the leader, which then answers nobody. A retry finds the change done or performs it.
+ * A membership change may depose the etcd leader, which then does not respond. A retry finds the change done or
+ * performs it.
  */
 async function patiently<T>(clock: Clock, signal: AbortSignal, change: () => Promise<T>): Promise<T> {
   const limit = clock.elapsed() + MEMBERS_MS

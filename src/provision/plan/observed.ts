@@ -9,7 +9,7 @@ export interface Manifest {
 }
 
 export type ObservedHost =
-  /** Nobody responds there. */
+  /** The machine does not respond. */
   | { readonly state: 'unreachable'; readonly reason: string }
   /** It responds, but nothing of ours is installed. */
   | { readonly state: 'bare' }

@@ -62,17 +62,17 @@ describe('LimitRange', () => {
       ],
     ],
     [
-      'a ratio beyond maximum and minimum',
+      'a maxLimitRequestRatio above the quotient of max and min',
       { type: 'Pod', min: { cpu: '1' }, max: { cpu: '2' }, maxLimitRequestRatio: { cpu: '3' } },
       [`${path}.maxLimitRequestRatio[cpu]: Invalid value: "3": ratio 3 is greater than max/min = 2.000000`],
     ],
     [
-      'a ratio below one',
+      'a maxLimitRequestRatio below one',
       { type: 'Pod', maxLimitRequestRatio: { cpu: '500m' } },
       [`${path}.maxLimitRequestRatio[cpu]: Invalid value: "500m": ratio 500m is less than 1`],
     ],
     [
-      'different defaults of a resource without overcommitment',
+      'different default and defaultRequest of a resource that cannot be overcommitted',
       { type: 'Container', default: { 'x.io/gpu': '2' }, defaultRequest: { 'x.io/gpu': '1' } },
       [
         `${path}.defaultRequest[x.io/gpu]: Invalid value: "1": default value 2 must equal to defaultRequest value 1 in x.io/gpu`,

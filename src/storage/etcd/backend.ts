@@ -145,7 +145,7 @@ export class EtcdBackend implements Backend {
       await this.#client.call(Lease.leaseGrant, { ttl, id }, { kind: 'repeatable', onRepeat })
     } catch (error) {
       const isThere = error instanceof StorageError && /lease already exists/.test(error.message)
-      // Nobody else draws this id: the first attempt succeeded after all.
+      // The lease id is random, so the first attempt must have created the lease.
       if (!(isRepeated && isThere)) throw this.#explain(error)
     }
     return id

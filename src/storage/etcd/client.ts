@@ -51,7 +51,7 @@ export interface EtcdStream<Q, R> extends BidiCall<Q, R> {
 const QUIET_MS = 500
 /** The time for answering the probe if there are other members: not much more than an election takes. */
 const PROBE_MS = 1000
-/** The same without other members: giving up a slow member helps nobody. */
+/** The same for an etcd with one member, where giving up on a slow member has no benefit. */
 const LONE_PROBE_MS = 5000
 const CHECK_EVERY_MS = 250
 /** The interval for checking the leader. */
@@ -71,7 +71,7 @@ const RETRY = { baseMs: 20, factor: 2, capMs: 320, jitter: 0.5 }
 
 /** A member without a leader accepts no linearizable read or write. */
 const REQUIRE_LEADER: readonly [string, string] = ['hasleader', 'true']
-/** The smallest possible key, which nobody uses. */
+/** The smallest possible key, which is never stored. */
 const NO_KEY = '\0'
 
 export class EtcdClient {

@@ -86,7 +86,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
       return cluster
     } catch (error) {
       await cluster.stop()
-      // Somebody else may have taken one of the ports meanwhile.
+      // Another process may have taken one of the ports meanwhile.
       if (attempt === START_ATTEMPTS) throw error
     }
   }
@@ -177,8 +177,8 @@ function createMember(plan: MemberPlan): TestMember {
 }
 
 /**
- * The shell leaves a watchdog behind and becomes etcd itself. The watchdog reads from a pipe that nobody writes to: it
- * gets to its end when the process that holds the other end is gone, and then so is etcd.
+ * The shell starts a watchdog and becomes etcd itself. The watchdog reads from a pipe without data. The pipe ends
+ * when the process at its other end exits; then the watchdog kills etcd.
  */
 const WATCHDOG = 'exec 3<&0; { read -r _ <&3; kill -9 $$; } >/dev/null 2>&1 & exec "$@" 3<&- </dev/null'
 
@@ -228,7 +228,7 @@ function restore(snapshot: string, folder: string, peers: string): void {
   if (done.status !== 0) throw new Error(`Cannot restore the snapshot: ${done.stderr.toString()}`)
 }
 
-/** etcd's own settings in the environment must not reach the members; on arm64 3.4 wants to be asked nicely. */
+/** Variables of etcd in the environment must not reach the members. On arm64, etcd 3.4 starts only with a variable. */
 function environment(): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('ETCD'))
   const arm = process.arch === 'arm64' ? { ETCD_UNSUPPORTED_ARCH: 'arm64' } : {}

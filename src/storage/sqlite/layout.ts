@@ -9,7 +9,7 @@ import { crc32 } from 'node:zlib'
 import { StorageError, type KeyValue, type Revision } from '../backend.ts'
 import { MAX_WRITES_PER_COMMIT } from '../write-check.ts'
 
-/** "hypk": marks our files for file(1) and keeps us from opening somebody else's database. */
+/** "hypk": identifies our files for file(1), and prevents that we open the database of another program. */
 const APPLICATION_ID = 0x6879706b
 const FORMAT = 1
 

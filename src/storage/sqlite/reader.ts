@@ -42,7 +42,7 @@ const HISTORY_BYTES = 4 << 20
 /** Rows verified at once; some ten milliseconds. */
 const VERIFY_ROWS = 1000
 
-/** Each pass is a fraction of the one before, unless somebody reads the past: then none of them progresses. */
+/** Each pass has less work than the one before, unless a reader uses an old snapshot: then no pass makes progress. */
 const CHECKPOINT_PASSES = 3
 const CHECKPOINT_REST_FRAMES = 64
 

@@ -53,7 +53,7 @@ export class WriteAheadLog {
     if (size >= WAL_BYTES) return false
     const { bavail, bsize } = statfsSync(dirname(this.#file))
     if (bavail * bsize < SPARE_BYTES + STEP_BYTES) return false
-    // With the write lock nobody can append meanwhile, not even an operator's tool.
+    // With the write lock no process can append meanwhile, not even an operator's tool.
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       return extend(this.#file)

@@ -133,7 +133,7 @@ export class Collection<E extends Keyed> {
     return this.#readers.open(filter, revision, sink)
   }
 
-  /** The complete first listing, in key order. Not a change: nobody watches yet. */
+  /** The complete first listing, in key order. It is no change, because there are no watchers yet. */
   load(entries: readonly E[], unreadable: readonly Unreadable[] = []): void {
     this.#state = OrderedTree.fromSorted(entries, ({ key }) => key, RUN_ENTRIES)
     this.#unreadable.clear()

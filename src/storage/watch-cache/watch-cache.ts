@@ -173,8 +173,8 @@ export class WatchCache {
   }
 
   /**
-   * Compares every collection with the backend and rebuilds those that differ; returns the rebuilt prefixes. A
-   * divergence must not persist until somebody notices.
+   * Compares every collection with the backend and rebuilds those that differ; returns the rebuilt prefixes. It
+   * repairs a divergence that no user has noticed.
    */
   async check(): Promise<string[]> {
     const rebuilt: string[] = []

@@ -35,7 +35,7 @@ describe('connection of the API client', () => {
     namespace: '',
   })
 
-  /** Asks as often as told who it is. */
+  /** Returns a function that requests the user of the connection. */
   async function ask(config: ClientConfig, tools: Partial<ConnectionTools> = {}): Promise<() => Promise<Me>> {
     const missing = (path: string): Promise<string> => Promise.reject(new Error(`no ${path}`))
     const { transport, server } = await openConnection(config, { clock, readFile: missing, ...tools })

@@ -25,7 +25,7 @@ const NEW = tokenUntil(NOW + 3_600_000)
 let plane: ControlPlane
 let provider: Server
 let issuer: string
-/** What the provider was asked, and how it answers. */
+/** The request bodies that the provider received, and its responses. */
 let asked: string[]
 let answer: (body: string, request: IncomingMessage) => { readonly status: number; readonly body: unknown }
 

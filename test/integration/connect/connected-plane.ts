@@ -16,9 +16,9 @@ import { kubeletTls, type StandInKubelet, startStandInKubelet } from './stand-in
 export interface ConnectedPlane extends AsyncDisposable {
   readonly plane: ControlPlane
   readonly kubelet: StandInKubelet
-  /** The global one, with the right authority and the token of somebody who may do everything. */
+  /** The global fetch with the right CA and an administrator's token. */
   fetch(path: string, init?: RequestInit): Promise<Response>
-  /** Default: somebody who may do everything. */
+  /** Default token: an administrator's. */
   webSocket(path: string, protocols?: readonly string[], token?: string): Promise<WebSocketConnection>
   readonly stop: () => Promise<void>
 }
@@ -30,7 +30,7 @@ export interface PlaneOptions {
   readonly kubeletFiles?: ReadonlyMap<string, string>
 }
 
-/** Somebody who may get everything, and create nothing. */
+/** A user who may get everything and create nothing. */
 export const READER = 'reader'
 
 const noNames: Network = { lookup: (host) => Promise.reject(new Error(`lookup ${host}: no such host`)) }

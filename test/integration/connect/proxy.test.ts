@@ -40,7 +40,7 @@ let seen: Seen
 /** What names mean; changed by tests that play the name server. */
 let names: string[][] = []
 
-/** Pods have addresses nobody here can reach: all of them lead to this machine. */
+/** Pods have addresses that are unreachable here, so all of them lead to this machine. */
 const network: Network = { lookup: () => Promise.resolve(names.shift() ?? []), routeTo: () => '127.0.0.1' }
 
 before(async () => {
@@ -223,7 +223,7 @@ describe('proxied request to a Service', () => {
     const subset = (address: object): object => ({ addresses: [address], ports: [{ name: 'web', port }] })
     const objects = {
       web: [subset({ ip: '10.1.2.3', ...ref('web') })],
-      // Whoever may write endpoints could have anything fetched, were it not for these checks.
+      // Without these checks, users who may write endpoints could reach any address through the proxy.
       forged: [subset({ ip: '10.6.6.6', ...ref('web') }), subset({ ip: '10.1.2.3' })],
       foreign: [subset({ ip: '10.1.2.3', ...ref('web', 'kube-system') })],
       empty: [],

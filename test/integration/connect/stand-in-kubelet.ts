@@ -15,7 +15,7 @@ import { type Authority, createAuthority } from '#lib/x509/authority.ts'
 export interface StandInKubelet extends AsyncDisposable {
   readonly port: number
   readonly authority: Authority
-  /** What it was asked, in order: method and path. */
+  /** Its requests in order: method and path. */
   readonly asked: readonly string[]
   /** Headers of the last request. */
   readonly lastHeaders: Readonly<Record<string, unknown>>

@@ -24,7 +24,7 @@ afterEach(() => bench.stop())
 
 async function addNode(node: string, nodeLabels: Record<string, string> = {}): Promise<void> {
   await bench.client.create(Nodes, { metadata: { name: node, labels: nodeLabels } })
-  // The server takes new nodes for not ready until somebody says otherwise.
+  // The server taints new nodes as not ready.
   await bench.client.patch(Nodes, { name: node }, { type: 'merge', value: { spec: { taints: null } } })
 }
 

@@ -15,7 +15,7 @@ import { itself } from '#reconcile/controller.ts'
 export type Fate = 'ready' | 'running' | 'pending' | { readonly exitCode: number }
 
 export interface FakeKubelet extends Controller {
-  /** Asked whenever a pod is looked at; default: all get ready. */
+  /** Called whenever the fake kubelet processes a pod; by default all pods become ready. */
   fate: (pod: Pod) => Fate
   /** How long a pod takes to get there. */
   delayMs: number

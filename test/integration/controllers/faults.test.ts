@@ -96,7 +96,7 @@ class Cluster implements AsyncDisposable {
       await sleep(this.clock, SLOW_MS, request.signal)
       return transport.request(request)
     }
-    // Who is told of a conflict is told the truth.
+    // A write that takes effect never gets the 409, only another failure.
     if (isDone) (await transport.request(request)).discard()
     throw FAILURES[at]?.() ?? new Error('unreachable')
   }

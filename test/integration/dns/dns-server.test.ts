@@ -108,7 +108,7 @@ async function stream(questions: readonly QuestionFields[], port: number): Promi
 const addressesOf = ({ bytes, answers }: Message): string[] =>
   answers.filter(({ type }) => type === TYPE.A).map(({ dataAt, end }) => bytes.subarray(dataAt, end).join('.'))
 
-/** A server of others: what it is asked is counted, what it answers is up to `answer`. */
+/** Starts a fake upstream server. It counts queries and responds with `answer`. */
 async function other(
   t: TestContext,
   answer: (question: Buffer, nth: number) => Buffer | undefined,
@@ -184,7 +184,7 @@ test('the DNS server refuses or ignores unsupported queries', async (t) => {
   const update = questionOf(EXAMPLE)
   update[2] = 0x28
   assert.equal(rcodeOf(uint16(await datagram(update, udpPort), 2)), RCODE.notImplemented)
-  // An answer that nobody asked for gets none: the next question is answered first.
+  // The server ignores a response without a query, and answers the next query first.
   const socket = createSocket('udp4')
   t.after(() => socket.close())
   const answer = questionOf(EXAMPLE)

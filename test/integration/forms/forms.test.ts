@@ -34,7 +34,7 @@ before(async () => {
 })
 after(() => wire.stop())
 
-/** How often two answers are asked for until nobody wrote in between: parts of the server do. */
+/** The limit of repeated requests: parts of the server may write between the two responses that are compared. */
 const MAX_TURNS = 20
 
 interface Answer {
@@ -160,7 +160,7 @@ function subjectOf({ kind, valid }: KindCases): Subject {
   return { kind, object, collection: collectionOf(kind, object), path: isQuestion(kind) ? '' : pathOf(kind, object) }
 }
 
-/** Answers that are not kept: they are only ever asked for. */
+/** True for kinds that are never stored, such as reviews. */
 function isQuestion({ verbs }: Kind): boolean {
   return !verbs.includes('get')
 }

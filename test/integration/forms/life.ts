@@ -70,7 +70,7 @@ const WRONG = 'labelSelector=%21%21'
 const WATCH = 'watch=1&resourceVersion=0'
 const WATCHING = { verb: 'watch', method: 'GET', endpoint: 'watch' } as const
 
-/** A step for those kinds that have the verb, with what can be told from the rest left out. */
+/** A step for the kinds that have the verb; fields that follow from the others are omitted. */
 type Loose = Omit<Step, 'stored' | 'endpoint'> & Partial<Step> & { readonly verb: string }
 
 function endpointOf({ path, method }: Loose, collection: string): Endpoint {

@@ -19,7 +19,7 @@ const PATIENCE_MS = 90_000
 
 export const GUARD: Guard = { scheme: 'Basic', username: 'reader', password: 'hush:hush' }
 
-/** With `host/plain/busybox:1` and `host/asked/busybox:1`. */
+/** Starts a registry with the images `host/plain/busybox:1` and `host/asked/busybox:1`. */
 export async function startPrivateRegistry(folder: string, guard: Guard): Promise<ImageRegistry> {
   const layer = busyboxLayer()
   const hex = createHash('sha256').update(layer).digest('hex')

@@ -97,7 +97,7 @@ const BELOW: Readonly<Record<string, string>> = {
   '/k8s/clusters/:cluster/*': 'version',
 }
 
-describe('the routes of the server', () => {
+describe('routes of the management server', () => {
   let bed: ManagementBed
   let echo: EchoCluster
   const clusters: string[] = []
@@ -161,12 +161,12 @@ describe('the routes of the server', () => {
     return (await bed.request(verb, target, { headers: headers.get(caller) ?? {}, ...body })).status
   }
 
-  it('are all in the table', () => {
+  it('all have a row in the access table', () => {
     const wanted = bed.running.routes.map(({ method, path }) => `${method} ${path}`).toSorted()
     assert.deepEqual(ROWS.map(({ method, path }) => `${method} ${path}`).toSorted(), wanted)
   })
 
-  it('answer every caller as the table says', async () => {
+  it('respond to every kind of caller as in the table', async () => {
     const found: string[] = []
     for (const { method, path } of ROWS) {
       const statuses: number[] = []
@@ -179,7 +179,7 @@ describe('the routes of the server', () => {
     )
   })
 
-  it('refuse people without credentials', () => {
+  it('refuse users without credentials', () => {
     const closed = new Set(bed.running.routes.filter(({ access }) => access === 'person').map(({ path }) => path))
     const answered = ROWS.filter(({ path, statuses }) => closed.has(path) && statuses[0] !== 401)
     assert.deepEqual(answered, [])

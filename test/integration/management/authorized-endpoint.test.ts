@@ -143,7 +143,7 @@ describe('authorized endpoint of a cluster', () => {
     return ((await answer.json()) as { readonly status: unknown }).status
   }
 
-  it('removes nothing from a cluster that never had one', async () => {
+  it('can be disabled in a cluster that never had one', async () => {
     await removeAuthTokens(client, new AbortController().signal)
     assert.equal(conditionOf(id, 'TokensApplied'), undefined)
   })
@@ -154,7 +154,7 @@ describe('authorized endpoint of a cluster', () => {
   })
 
   let token = ''
-  it('gives a kubeconfig with a context for each address', async () => {
+  it('has a context for each of its addresses in the kubeconfig', async () => {
     await setEndpoint({ enabled: true, addresses: [new URL(plane.url).host], certificateAuthority: plane.ca })
     const { text } = await bed.request('POST', `/v3/clusters/${id}/kubeconfig`, { token: jane.token, body: {} })
     assert.match(text, new RegExp(`server: ${plane.url}`))
@@ -167,7 +167,7 @@ describe('authorized endpoint of a cluster', () => {
     assert.ok(!all.text.includes(plane.url))
   })
 
-  it('gives the token the same rights directly and through the server', async () => {
+  it('gives a token the same permissions as through the management server', async () => {
     await eventually('the API server accepts the token', () => isAccepted(token))
     assert.equal(conditionOf(id, 'TokensApplied'), 'True')
     const through = await bed.request('POST', `/k8s/clusters/${id}${SELF}`, { token, body: SELF_REVIEW })
@@ -180,7 +180,7 @@ describe('authorized endpoint of a cluster', () => {
     assert.equal((await direct(token, 'GET', '/api/v1/secrets')).status, 403)
   })
 
-  it('follows a membership of a project', async () => {
+  it('applies a changed project membership', async () => {
     // The roles that clusters have from the start get their rules from a controller, which does not run here.
     await bed.running.objects.create(Roles, {
       metadata: { name: 'config-reader' },
@@ -197,7 +197,7 @@ describe('authorized endpoint of a cluster', () => {
     await eventually('jane may not read any more', async () => (await direct(token, 'GET', path)).status === 403)
   })
 
-  it('refuses wrong secrets, sessions, unbound and read-only tokens, and those of other clusters', async () => {
+  it('refuses wrong secrets, sessions, read-only tokens, and tokens for all or other clusters', async () => {
     const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
     await addOtherMember()
     const bound = { cluster: id }
@@ -232,7 +232,7 @@ describe('authorized endpoint of a cluster', () => {
     return found
   }
 
-  it('keeps the hash in the Secret only', async () => {
+  it('stores the hash of a token only in a Secret', async () => {
     const { items: secrets } = await client.list(Secrets, { namespace: AUTH_NAMESPACE })
     const [, name = '', secret = ''] = token.split('_')
     const found = secrets.find(({ metadata }) => metadata.name === name)

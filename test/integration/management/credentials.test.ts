@@ -23,7 +23,7 @@ const UPGRADE = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ]
 
-describe('credentials', () => {
+describe('credentials of users', () => {
   let bed: ManagementBed
   let echo: EchoCluster
   let id = ''
@@ -77,7 +77,7 @@ describe('credentials', () => {
     return { socket, closed }
   }
 
-  it('in a subprotocol stay here, with and without an upgrade', async () => {
+  it('in a WebSocket subprotocol are not sent to the cluster, with and without an upgrade', async () => {
     const encoded = Buffer.from(bed.administrator).toString('base64url')
     const protocol = `Sec-WebSocket-Protocol: v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`
     assert.equal(statusOf(await sendRaw(bed, inCluster(protocol, ...UPGRADE, `Origin: ${bed.url}`))), 101)
@@ -93,7 +93,7 @@ describe('credentials', () => {
     echo.answer = (_request, response) => void response.writeHead(200).write('{}\n')
   })
 
-  it('that are read-only upgrade and change nothing', async () => {
+  it('that are read-only allow no upgrades and no writes', async () => {
     const { token = '' } = await createToken({ readOnly: true })
     const sent = echo.seen.length
     assert.equal(statusOf(await sendRaw(bed, inCluster(`Authorization: Bearer ${token}`, ...UPGRADE))), 403)
@@ -107,7 +107,7 @@ describe('credentials', () => {
     assert.equal((await bed.request('POST', '/v3/tokens', { token, body: {} })).status, 403)
   })
 
-  it('of one cluster are worth nothing elsewhere', async () => {
+  it('for one cluster are refused everywhere else', async () => {
     const { token = '' } = await createToken({ cluster: id })
     for (const path of ['/k8s/clusters/local/api', '/k8s/clusters/LOCAL/api', `/k8s/clusters/${id}x/api`, '/v3/me'])
       assert.equal((await bed.request('GET', path, { token })).status, 403, path)
@@ -123,7 +123,7 @@ describe('credentials', () => {
     assert.equal(seen.length, before + 2)
   })
 
-  it('that end cut open watches off', async () => {
+  it('that end also end their open watches', async () => {
     const disabled = await createMember('disabled')
     const removed = await createMember('removed')
     const watches = [await openWatch(disabled.token), await openWatch(removed.token)]
@@ -139,7 +139,7 @@ describe('credentials', () => {
     await Promise.all(watches.map(({ closed }) => closed))
   })
 
-  it('in cookies serve pages of this server only', async () => {
+  it('in cookies are accepted only from pages of this server', async () => {
     const login = await bed.request('POST', '/v3-public/login', { body: { username: 'admin', password: PASSWORD } })
     const [cookie = ''] = String([login.headers['set-cookie']].flat()[0]).split(';')
     const sent = `Cookie: ${cookie}`
@@ -184,7 +184,7 @@ describe('credentials', () => {
       assert.equal((await bed.request('GET', '/v3/me', { token })).status, 401, token)
   })
 
-  it('of a member of many clusters reach the management API', async () => {
+  it('of a member of many clusters are accepted by the management API', async () => {
     const { name, token } = await bed.createUser('busy')
     const create = (at: number): Promise<unknown> =>
       bed.running.objects.create(Members, {
@@ -196,7 +196,7 @@ describe('credentials', () => {
       assert.equal((await bed.request('GET', path, { token })).status, 200, path)
   })
 
-  it('leave no trace in the logs', () => {
+  it('never appear in the logs', () => {
     const text = JSON.stringify(bed.audit) + bed.logged()
     for (const secret of [bed.administrator, PASSWORD, '__Host-hk=']) assert.ok(!text.includes(secret), secret)
     assert.ok(bed.audit.some(({ status, path }) => status === 101 && path.endsWith('/api/v1/pods')))

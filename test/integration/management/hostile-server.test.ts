@@ -34,8 +34,8 @@ async function send(path: string, lines: readonly string[]): Promise<{ status: n
   return { status, sent }
 }
 
-describe('the agent', () => {
-  it('stays below the path of its API server', async () => {
+describe('agent of a hostile management server', () => {
+  it('forwards no path that leads outside of its API server', async () => {
     const paths = [
       '/../other/api',
       '/api/%2e%2e/%2E./x',
@@ -54,7 +54,7 @@ describe('the agent', () => {
     assert.equal(sent[0]?.url, 'https://api.example')
   })
 
-  it('speaks for users of the server only, and passes none of their credentials', async () => {
+  it('impersonates only users of the management server, and forwards none of their credentials', async () => {
     for (const lines of [
       [],
       ['Impersonate-User: system:admin'],

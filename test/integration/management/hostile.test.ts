@@ -148,7 +148,7 @@ describe('a hostile cluster', () => {
       '',
     ].join(CRLF)
 
-  it('gives its headers no power over the origin of the server', async () => {
+  it('cannot set headers that affect other pages of the server', async () => {
     const { headers } = await get('/origin')
     const { date: _date, connection: _connection, 'keep-alive': _alive, ...rest } = headers
     assert.deepEqual(rest, {
@@ -164,7 +164,7 @@ describe('a hostile cluster', () => {
     })
   })
 
-  it('redirects to itself only', async () => {
+  it('can redirect only to its own paths', async () => {
     const rows: readonly (readonly [sent: string, got: string | undefined])[] = [
       ['/api/v1/x?y=1', at('/api/v1/x?y=1')],
       ['x/', at('/x/')],
@@ -184,7 +184,7 @@ describe('a hostile cluster', () => {
       assert.equal((await get(`/redirect?${encodeURIComponent(sent)}`)).headers['location'], got, sent)
   })
 
-  it('gives pages of the server no scripts', async () => {
+  it('cannot serve scripts, styles or frames to pages of the server', async () => {
     const body = { username: 'admin', password: PASSWORD }
     const login = await bed.request('POST', '/v3-public/login', { body })
     const cookie = String([login.headers['set-cookie']].flat()[0]).split(';')[0] ?? ''
@@ -196,14 +196,14 @@ describe('a hostile cluster', () => {
     assert.ok(!asked.join('').includes(cookie))
   })
 
-  it('plants no cookie with an upgrade', async () => {
+  it('cannot set a cookie in the response to an upgrade', async () => {
     const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
     const answered = await sendRaw(bed, raw('/planting', ...upgrade, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='))
     assert.equal(statusOf(answered), 101)
     assert.ok(!/set-cookie|planted|evil/i.test(answered), answered)
   })
 
-  it('harms nobody with broken answers', async () => {
+  it('affects no other request by broken responses', async () => {
     const rows: Readonly<Record<string, number>> = {
       '/switch': 503,
       '/headers': 503,
@@ -224,7 +224,7 @@ describe('a hostile cluster', () => {
     }
   })
 
-  it('fills no memory through slow readers and silence', async () => {
+  it('cannot exhaust memory by endless or missing responses', async () => {
     const before = process.memoryUsage().rss
     const sockets = await Promise.all(Array.from({ length: 40 }, () => openTls(bed)))
     for (const [index, socket] of sockets.entries()) {
@@ -242,7 +242,7 @@ describe('a hostile cluster', () => {
     await eventually('others are served', async () => (await get('/version')).status === 200)
   })
 
-  it('opens no streams and no addresses of the server', async () => {
+  it('cannot open tunnel streams to addresses that the server reaches', async () => {
     const socket = await connectWebSocket({
       clock: realClock,
       url: `${bed.url.replace('https', 'wss')}/v3/connect`,
@@ -266,7 +266,7 @@ describe('a hostile cluster', () => {
     await eventually('the first tunnel serves', async () => (await get('/version')).status === 200)
   })
 
-  it('does not take the uid of another cluster', async () => {
+  it('cannot take over another cluster by its UID', async () => {
     const other = await importCluster(bed, 'victim')
     const victimUid = uuid(secureRandom)
     const plan = { token: other.token, uid: victimUid, answer }
@@ -336,7 +336,7 @@ describe('a hostile cluster', () => {
     return promise.finally(() => socket.destroy())
   }
 
-  it('registers at most as often as the token says, as one cluster', async () => {
+  it('registers only as often as its registration token allows, and as one cluster', async () => {
     const made = await importCluster(bed, 'raced')
     const uids = Array.from({ length: 20 }, () => uuid(secureRandom))
     const credential = 'c'.repeat(43)
@@ -355,7 +355,7 @@ describe('a hostile cluster', () => {
     assert.equal((await bed.request('GET', `/v3/import/${made.token}_${made.id}.yaml`)).status, 404)
   })
 
-  it('is one cluster, also when it registers with two tokens at once', async () => {
+  it('stays one cluster if it registers with two tokens concurrently', async () => {
     const two = await Promise.all(['one', 'two'].map((name) => importCluster(bed, name)))
     const same = uuid(secureRandom)
     const credential = 'c'.repeat(43)
@@ -363,7 +363,7 @@ describe('a hostile cluster', () => {
     assert.deepEqual(new Set(statuses), new Set([101, 409]))
   })
 
-  it('loses its tunnel when it is removed, whether it agrees or not', async () => {
+  it('loses its tunnel when it is removed, even if its agent does not cooperate', async () => {
     const made = await importCluster(bed, 'removed')
     await using _agent = startHostileAgent(bed, { token: made.token, uid: uuid(secureRandom), answer })
     await connected(bed, made.id)
@@ -384,7 +384,7 @@ describe('a hostile cluster', () => {
     )
   })
 
-  it('finds no secret of the server, and the logs have none', () => {
+  it('receives no secret of the server, and logs contain none', () => {
     const secrets = [bed.administrator, imported.token, agent.credential]
     for (const secret of secrets) {
       assert.ok(!bed.logged().includes(secret))

@@ -75,8 +75,8 @@ async function established(client: ApiClient, name: string): Promise<void> {
 const get = (path: string, token: string): Promise<TestAnswer> =>
   sendTo(people, { path, headers: { authorization: `Bearer ${token}` } })
 
-describe('People on a control plane', () => {
-  it('create the first administrator, who must change the password', async () => {
+describe('users on a real control plane', () => {
+  it('begin with a first administrator, who must change the password', async () => {
     const first = await people.ensureFirstAdministrator()
     assert.equal(await people.ensureFirstAdministrator(), undefined)
     admin = new TestBrowser(people)
@@ -87,7 +87,7 @@ describe('People on a control plane', () => {
     assert.equal((await admin.send('GET', '/v3/users')).status, 200)
   })
 
-  it('see users, tokens and sessions in the request after the one that created them', async () => {
+  it('can use a user, token or session in the request after its creation', async () => {
     for (let n = 0; n < 10; n++) {
       const username = `user-${n}`
       const user = await admin.send('POST', '/v3/users', { username, password: GOOD, mustChangePassword: false })
@@ -105,7 +105,7 @@ describe('People on a control plane', () => {
     }
   })
 
-  it('refuse 10,000 tries with 429 and compute at most two hashes at once', async () => {
+  it('get 429 after too many log-in attempts, of which at most two are hashed at once', async () => {
     let [running, most, computed] = [0, 0, 0]
     const derive: Derive = async ({ password, salt, lengthBytes: tagLength }) => {
       most = Math.max(most, ++running)
@@ -133,7 +133,7 @@ describe('People on a control plane', () => {
     assert.equal(statuses.filter((status) => status === 401).length, computed)
   })
 
-  it('write when a token was last used', async () => {
+  it('have the time of the last use in the status of a token', async () => {
     const other = start()
     const { body } = await admin.send('POST', '/v3/tokens', { ttlSeconds: 60 })
     const headers = { authorization: `Bearer ${String(body['token'])}` }
@@ -145,14 +145,14 @@ describe('People on a control plane', () => {
     )
   })
 
-  it('keep secrets out of all objects', async () => {
+  it('have no secrets in any object', async () => {
     const { body } = await admin.send('POST', '/v3/tokens', {})
     const secret = String(body['token']).slice(-43)
     for (const { kind } of MANAGEMENT_KINDS) assert.ok(!JSON.stringify(objects.list(kind)).includes(secret))
   })
 })
 
-describe('A provider behind TLS', () => {
+describe('OpenID provider behind TLS', () => {
   let server: HttpServer
   let provider: FakeProvider
 
@@ -200,7 +200,7 @@ describe('A provider behind TLS', () => {
     assert.deepEqual(body['groups'], ['idp:devs'])
   })
 
-  it('is not used when its certificate is not trusted', async () => {
+  it('is refused if its certificate is not trusted', async () => {
     const answer = await sendTo(people, { path: '/v3-public/oidc/untrusted/login' })
     assert.equal(answer.status, 503)
   })

@@ -64,7 +64,7 @@ describe('hyperkube server', () => {
     assert.match(found?.status?.version ?? '', /^v1\.36/)
   })
 
-  it('passes requests with the rights of the user', async () => {
+  it('forwards requests with the permissions of the user', async () => {
     const nodes = await inCluster(admin(), 'GET', '/api/v1/nodes')
     assert.equal(nodes.status, 200)
     assert.equal(nodes.body['kind'], 'NodeList')
@@ -76,14 +76,14 @@ describe('hyperkube server', () => {
     assert.deepEqual(review.body['status'].userInfo.groups, ['hk:cluster:cluster-owner', 'system:authenticated'])
   })
 
-  it('hides clusters from users without a role there', async () => {
+  it('hides clusters from users without a role in them', async () => {
     assert.equal((await inCluster(jane.token, 'GET', '/api/v1/nodes')).status, 404)
     assert.deepEqual((await bed.request('GET', '/v3/clusters', { token: jane.token })).body['items'], [])
     assert.equal((await bed.request('GET', `/v3/clusters/${id}`, { token: jane.token })).status, 404)
     assert.equal((await bed.request('DELETE', `/v3/clusters/${id}`, { token: jane.token })).status, 404)
   })
 
-  it('lets a member of a project do what the role allows, and nothing else', async () => {
+  it('allows a project member only what the role permits', async () => {
     for (const namespace of ['web', 'other'])
       await inCluster(admin(), 'POST', '/api/v1/namespaces', { metadata: { name: namespace } })
     const projects = `/v3/clusters/${id}/projects`
@@ -164,7 +164,7 @@ describe('hyperkube server', () => {
     }
   })
 
-  it('refuses paths that can be read in more than one way', async () => {
+  it('refuses paths that servers could decode differently', async () => {
     for (const path of ['/../local/api', '/%2e%2e/local/api', '//api', '/api/..%2f..', '/%252e%252e/x', '/a%5c..'])
       assert.equal((await inCluster(admin(), 'GET', path)).status, 400, path)
   })
@@ -178,7 +178,7 @@ describe('hyperkube server', () => {
     assert.equal((await bed.request('POST', `${kinds}/members`, { token: jane.token, body: member })).status, 403)
   })
 
-  it('passes upgrades, and ends a watch when its user loses the role', async () => {
+  it('forwards upgrades, and ends a watch when its user loses the role', async () => {
     const url = `${bed.url.replace('https', 'wss')}/k8s/clusters/${id}/api/v1/namespaces/web/configmaps?watch=1`
     // Kubernetes answers 403 to a WebSocket without an origin.
     const headers = { authorization: `Bearer ${jane.token}`, origin: bed.url }
@@ -196,7 +196,7 @@ describe('hyperkube server', () => {
     await socket.closed
   })
 
-  it('gives a kubeconfig whose token works for one cluster only', async () => {
+  it('creates a kubeconfig whose token is valid for one cluster only', async () => {
     const { text } = await bed.request('POST', `/v3/clusters/${id}/kubeconfig`, { token: admin(), body: {} })
     const [, token = ''] = /token: (\S+)/.exec(text) ?? []
     assert.match(text, new RegExp(`server: ${bed.url}/k8s/clusters/${id}`))
@@ -221,7 +221,7 @@ describe('hyperkube server', () => {
     await unknown()
   })
 
-  it('says since when an agent is away, and goes on when it is back', async () => {
+  it('reports since when an agent is disconnected, and continues after it reconnects', async () => {
     await stopAgent()
     await eventually('the agent is away', () => conditionOf('Connected') === 'False')
     const answer = await inCluster(admin(), 'GET', '/api/v1/nodes')
@@ -235,7 +235,7 @@ describe('hyperkube server', () => {
     )
   })
 
-  it('leaves nothing behind in a cluster that is removed', async () => {
+  it('deletes all its objects in a cluster that is removed', async () => {
     // The manifest creates this namespace.
     await cluster.client.create(Namespaces, { metadata: { name: AGENT_NAMESPACE } })
     const removed = await bed.request('DELETE', `/v3/clusters/${id}`, { token: admin() })
@@ -252,7 +252,7 @@ describe('hyperkube server', () => {
     )
   })
 
-  it('records who did what in which cluster', () => {
+  it('records user, request and cluster in its audit log', () => {
     const found = bed.audit.filter(({ user, cluster: where }) => user === jane.name && where === id)
     assert.ok(found.some(({ status, path }) => status === 403 && path.endsWith('/api/v1/secrets')))
     assert.ok(!JSON.stringify(bed.audit).includes(jane.token.split('_')[2] ?? '-'))

@@ -73,7 +73,7 @@ const TRICKS: readonly (readonly string[])[] = [
   ['Audit-Id: forged', 'X-Forwarded-For: 203.0.113.9'],
 ]
 
-describe('requests for a cluster', () => {
+describe('requests to a managed cluster', () => {
   let bed: ManagementBed
   let echo: EchoCluster
   let id = ''
@@ -142,18 +142,18 @@ describe('requests for a cluster', () => {
     return status
   }
 
-  it('have our identity only, with HTTP/1.1', async () => {
+  it('carry only the identity of their user, over HTTP/1.1', async () => {
     assert.equal(await send(raw([]), 'plain'), 200)
     for (const lines of TRICKS) await send(raw(lines), lines.join(' | '))
   })
 
-  it('have our identity only, as upgrades', async () => {
+  it('carry only the identity of their user, as upgrades', async () => {
     assert.equal(await send(raw(UPGRADE), 'upgrade'), 101)
     for (const lines of TRICKS) await send(raw([...UPGRADE, ...lines]), lines.join(' | '))
     await send(`${raw([...UPGRADE, 'Content-Length: 5'], target(), 'POST')}hello`, 'upgrade with a body')
   })
 
-  it('have our identity only, with HTTP/2', async () => {
+  it('carry only the identity of their user, over HTTP/2', async () => {
     const socket = await openTls(bed, 'h2')
     const session = connect(bed.url, { createConnection: () => socket })
     const ask = async (headers: OutgoingHttpHeaders): Promise<number> => {
@@ -180,7 +180,7 @@ describe('requests for a cluster', () => {
     socket.destroy()
   })
 
-  it('have one framing', async () => {
+  it('are refused with ambiguous framing', async () => {
     const chunked = 'Transfer-Encoding: chunked'
     const hidden = `GET ${target()} HTTP/1.1\r\nHost: x\r\nImpersonate-User: system:admin\r\n\r\n`
     const rows: readonly (readonly [lines: readonly string[], body: string])[] = [
@@ -204,7 +204,7 @@ describe('requests for a cluster', () => {
     }
   })
 
-  it('reach no other path', async () => {
+  it('cannot reach another path', async () => {
     const paths = [
       '/../local/api',
       '/api/../../local/api',
@@ -252,7 +252,7 @@ describe('requests for a cluster', () => {
     }
   })
 
-  it('do not depend on the header Host', async () => {
+  it('are not affected by the header Host', async () => {
     for (const hosts of [['evil.example'], ['localhost', 'evil.example'], ['evil.example:443'], ['[::1]'], ['a@b']]) {
       const lines = hosts.map((host) => `Host: ${host}`)
       const auth = `Authorization: Bearer ${bed.administrator}`

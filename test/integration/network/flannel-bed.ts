@@ -46,7 +46,7 @@ export interface FlannelBed extends AsyncDisposable {
   /** Of who may do everything, reached from all nodes. */
   readonly kubeconfig: string
   readonly nodes: readonly FlannelNode[]
-  /** What it was told: NODE objects are made by `register`. */
+  /** Creates the Node object of a node. */
   register(node: FlannelNode): Promise<void>
 }
 

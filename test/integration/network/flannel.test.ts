@@ -20,7 +20,10 @@ const BACKEND = { Type: 'vxlan', VNI: 4096, Port: 4789 }
 const LINK = 'flannel.4096'
 const KILLS = 20
 
-/** With its own address: nobody masquerades between pods. What is flushed or lost comes back: flanneld looks every two seconds. */
+/**
+ * Waits until the other pod sees the pod's own address, without masquerading. flanneld restores lost rules within two
+ * seconds.
+ */
 async function reaches(from: FlannelNode, to: FlannelNode): Promise<void> {
   const wanted = `${to.name} ${from.podIp}`
   await eventually(

@@ -101,7 +101,7 @@ interface PodPlan {
   readonly node?: string
 }
 
-/** As a kubelet of the node would have told of it. */
+/** Creates a pod object with the status that a kubelet would report. */
 export async function createPod(client: ApiClient, plan: PodPlan): Promise<void> {
   const { namespace, name, labels, web, ips, node = NODE } = plan
   const container = {

@@ -25,8 +25,9 @@ const TABLE = 'hk-test-policies'
 const MASTERS = { name: 'policies', uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
 const skip = (await whyNoNetworks()) ?? false
 /**
- * A router advertisement to all neighbours. Node has no raw sockets, but a datagram is one but for its protocol, which a rule of the pod changes: its
- * source port is the type and code, its check sum the router's lifetime, eight bytes of nothing the timers. Nobody checks sums on a virtual cable.
+ * A router advertisement to all neighbours. Node has no raw sockets, so the pod sends a UDP datagram and a rule
+ * changes its protocol to ICMPv6. The source port becomes type and code, the checksum the router's lifetime, and
+ * eight zero bytes the timers. A virtual cable does not verify checksums.
  */
 const ROUTER_PORT = 134 << 8
 const FORGE = [
@@ -197,7 +198,7 @@ describe('network policies', { skip }, () => {
     const advertise = (): Promise<string> => web.run(process.execPath, '-e', ADVERTISE)
     const routes = await other.run('ip', '-6', 'route', 'show', 'default')
     const heard = async (): Promise<string> => other.run('ip', '-6', 'route', 'show', 'default', 'proto', 'ra')
-    // Where nobody stands between, the packet is believed: it is not for a fault of its own that it is not heard below.
+    // Without policies the neighbour accepts the packet, so the forged packet is valid.
     await enforcer.stop()
     await removePolicies(TABLE, { within: bed.node.within })
     await eventually(

@@ -18,7 +18,7 @@ export interface Order {
 }
 
 const [name = '', ...ports] = process.argv.slice(2)
-/** Nobody who is let through takes so long. */
+/** An allowed connection never takes that long. */
 const PATIENCE_MS = 400
 let held: Socket | undefined
 

@@ -16,7 +16,7 @@ const SSHD = '/usr/sbin/sshd'
 export interface Sshd {
   readonly port: number
   readonly folder: string
-  /** Of whoever may come in. */
+  /** The private key that sshd accepts. */
   readonly keyFile: string
   /** The machine has another key from now on. */
   changeHostKey(): Promise<void>

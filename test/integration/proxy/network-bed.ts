@@ -29,14 +29,14 @@ export async function whyNoNetworks(): Promise<string | undefined> {
 const unfinished = new Set<AsyncDisposableStack>()
 let isEnding = false
 
-/** What is made with it is taken away again when making it fails, and also when we are told to end, by Ctrl-C for one. */
+/** Removes everything that `make` has created if it fails, and also on a signal such as Ctrl-C. */
 export async function made<T>(make: (closing: AsyncDisposableStack) => Promise<T>): Promise<T> {
   if (unfinished.size === 0)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       process.once(signal, () => {
         isEnding = true
         const all = [...unfinished].map((closing) => closing.disposeAsync())
-        // Nobody listens any more: it is ended as it would have been.
+        // The handler runs only once, so now this signal ends the process.
         void Promise.allSettled(all).then(() => process.kill(process.pid, signal))
       })
   if (isEnding) throw new Error('told to end: nothing is made any more')
@@ -80,7 +80,10 @@ const PEER = fileURLToPath(new URL('peer.ts', import.meta.url))
 /** One end of a wire to the node. */
 export interface Host {
   readonly namespace: NetworkNamespace
-  /** Answers with its name and who asked, at this port, over TCP and UDP, until the network goes; on all addresses unless told. */
+  /**
+   * Starts a server that responds with its name and the client's address, over TCP and UDP, until the namespace is
+   * removed. Default address: all.
+   */
   serve(name: string, port: number, address?: string): Promise<void>
   /** What is answered, each time on a connection of its own. */
   ask(protocol: 'tcp' | 'udp', address: string, port: number, times?: number): Promise<string[]>
@@ -112,7 +115,7 @@ export async function createNetwork(): Promise<Network> {
     ['net.ipv6.conf.all.forwarding', '1'],
   ] as const)
     await node.run('sysctl', '-qw', `${key}=${value}`)
-  // Addresses of Services are nowhere; without a way to anywhere nobody on the node would send to them.
+  // Service addresses need a route, or programs on the node would not send packets to them.
   await node.run('ip', 'route', 'add', 'default', 'dev', 'lo')
   return {
     node: hostIn(node, children),

@@ -25,7 +25,7 @@ export interface ProxyBed extends AsyncDisposable {
   proxy(options?: Partial<ProxyOptions>): Promise<AsyncDisposable>
   /** A Service `name` on port 80 over TCP and UDP, unless `spec` says otherwise. */
   service(name: string, spec?: Partial<Service['spec']>): Promise<Service>
-  /** Endpoints at port 8080, or what the Service's ports are told. */
+  /** Applies an EndpointSlice with port 8080. */
   endpoints(service: string, endpoints: readonly BedEndpoint[], family?: IpFamily): Promise<void>
 }
 

@@ -64,7 +64,7 @@ for (const mode of MODES)
       await bed[Symbol.asyncDispose]()
     })
 
-    /** Asks again until those answer who should, and nobody else. */
+    /** Repeats requests until exactly the expected endpoints respond. */
     const until = (ask: () => Promise<string[]>, expected: string): Promise<string[]> =>
       eventually(ask, (all) => names(all).join() === expected)
 
@@ -101,7 +101,7 @@ for (const mode of MODES)
       await bed.endpoints('changing', [{ address: '10.244.1.2', conditions: { ready: false } }])
       await answered('ECONNREFUSED')
       await bed.client.delete(Services, { namespace: 'default', name: 'changing' })
-      // Nobody has the address now: no answer at all.
+      // The deleted Service's address belongs to no Service, so no response arrives.
       await answered(NOBODY[mode])
     })
 

@@ -53,7 +53,10 @@ async function setUp({ nodes, allowed }: Scene): Promise<ClusterUnderTest> {
   return cluster
 }
 
-/** How many protected pods beyond what the budget allows must go on the node; undefined: no use. 0 where nobody must go. */
+/**
+ * The number of protected pods beyond the budget that must be preempted on the node; undefined if preemption does not
+ * help there.
+ */
 function harmOn(there: readonly Pod[], cpu: number, allowed: number): number | undefined {
   const need = cpu - (CPU - there.reduce((sum, pod) => sum + cpuOf(pod), 0))
   const lesser = there.filter(isLesser)

@@ -155,7 +155,10 @@ class World {
     for (const pod of pods) await this.#client.delete(Pods, { namespace, name: nameOf(pod) }, { gracePeriodSeconds: 0 })
   }
 
-  /** And whoever was there, as the collector of garbage sees to; who is on the way there goes when it has come. */
+  /**
+   * Also deletes the node's pods, as the pod garbage collector does. Pods whose binding is under way are deleted
+   * later.
+   */
   async #loseNode(node: Node): Promise<void> {
     await this.#client.delete(Nodes, { name: nameOf(node) })
     await this.#client.delete(CSINodes, { name: nameOf(node) })

@@ -196,7 +196,7 @@ class World {
     await this.#client.patch(Nodes, { name: node }, { type: 'merge', value: { spec: { unschedulable } } })
   }
 
-  /** Whatever else is said of it stays. */
+  /** Adds a toleration and keeps all other fields. */
   async #tolerate(name: string): Promise<void> {
     const value = { spec: { tolerations: [{ key: 'k', operator: 'Exists' }] } }
     await this.#client.patch(Pods, { namespace, name }, { type: 'merge', value })
@@ -215,7 +215,7 @@ class World {
     await this.#client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0 })
   }
 
-  /** The kubelets end those that are told to go, and everybody has time to try again. */
+  /** Ends terminating pods as kubelets would, and waits until no scheduler retries any more. */
   async rest(): Promise<void> {
     for (let isQuiet = false; !isQuiet;) {
       await this.settle(400_000)
@@ -268,7 +268,10 @@ function isSpread(state: State, pod: Pod, zone: string, added: number): boolean 
   return (counts.get(zone) ?? 0) + added - Math.min(...counts.values()) <= 1
 }
 
-/** After every step. `before`: what was there. `isCalm`: no bind failed meanwhile and nobody was sent away. */
+/**
+ * Checks placements after every step against the state before it. `isCalm`: no binding failed and no pod was
+ * preempted meanwhile.
+ */
 function checkPlaces(before: State, after: State, isCalm: boolean): void {
   const old = new Map(before.pods.map((pod) => [pod.metadata.uid, pod]))
   for (const [name, node] of after.nodes) {

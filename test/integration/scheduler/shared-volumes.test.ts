@@ -41,7 +41,7 @@ it('the scheduler assumes a volume for one pod only, across profiles', async () 
     events.some((one) => one.includes("didn't find available persistent volumes to bind")),
   )
   assert.equal(without.length, 1)
-  // Nobody was told that what it was promised had been taken.
+  // No pod lost a volume that was assumed for it.
   assert.deepEqual(
     said.flat().filter((one) => one.includes('running PreBind plugin')),
     [],

@@ -49,7 +49,7 @@ class Machine implements AsyncDisposable {
     return stdout
   }
 
-  /** What systemctl was asked since the last time. */
+  /** The calls of systemctl since the previous call of this function. */
   async asked(): Promise<string[]> {
     const file = join(this.#state, 'asked')
     const text = await readFile(file, 'utf8').catch(() => '')

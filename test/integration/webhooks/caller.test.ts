@@ -22,7 +22,7 @@ import { startWebhookServer, type WebhookServer } from './webhook-server.ts'
 
 const review = { group: 'admission.k8s.io', version: 'v1', kind: 'AdmissionReview' }
 
-/** A Service `hook` without selector, whose endpoint somebody wrote, and one without any. */
+/** Returns a Service `hook` without selector, with an endpoint that a user wrote, and one without endpoints. */
 function objectsWith(port: number): ObjectReader {
   const service = (name: string): KubeObject =>
     ({ metadata: { name, namespace: 'default' }, spec: { ports: [{ port: 443, name: 'https' }] } }) as KubeObject
@@ -250,7 +250,7 @@ function* endless(): Generator<Buffer> {
   for (;;) yield Buffer.alloc(1 << 16, 'x')
 }
 
-/** Resolves when nobody is connected but those who may be asked again. */
+/** Resolves when only the keep-alive connection is open. */
 async function idle({ open }: WebhookServer): Promise<void> {
   while (open.size > 1) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -24,7 +24,7 @@ describe('match conditions of webhooks', () => {
         ...more,
       },
     ])
-  /** The answer to one who creates a ConfigMap, and whether the webhook was asked. */
+  /** The response to the creation of a ConfigMap, and whether the webhook was called. */
   const trying = async (expressions: readonly string[], more: Json = {}): Promise<readonly [Json, boolean]> => {
     await hooked.reset()
     const { status, text } = await configure(expressions, more)

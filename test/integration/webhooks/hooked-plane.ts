@@ -27,9 +27,9 @@ export interface HookedPlane extends AsyncDisposable {
   readonly plane: ControlPlane
   readonly server: WebhookServer
   readonly request: ControlPlane['request']
-  /** Makes a configuration of webhooks that are asked about new ConfigMaps unless they say otherwise. */
+  /** Creates a configuration of webhooks, which by default match new ConfigMaps. */
   configure(kind: ConfigurationKind, name: string, webhooks: readonly Json[]): Promise<ControlPlaneResponse>
-  /** Takes all configurations away, and forgets what was asked. */
+  /** Deletes all configurations and the recorded requests. */
   reset(): Promise<void>
   /** What the webhook at the path answers. */
   respond(path: string, responding: Responding): void

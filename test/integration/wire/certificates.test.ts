@@ -28,7 +28,10 @@ interface Shown {
   readonly key: string
 }
 
-/** Status and text of a request that only somebody known is refused by name, and whether the TLS session was an old one. */
+/**
+ * The response to a request for which no test user has permission, and whether the TLS session was resumed. A 403
+ * names the user.
+ */
 function ask(agent: Agent): Promise<{ status: number; text: string; isReused: boolean }> {
   const { hostname, port } = new URL(wire.url)
   return new Promise((resolve, reject) => {

@@ -21,7 +21,7 @@ import { createKey, keyToPem } from '#lib/x509/key.ts'
 // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked into, not relied upon
 export type Json = any
 
-/** Who asks: the bearer of a token of the token file, or nobody. */
+/** The user of a request: the bearer of a token in the token file, or an anonymous client. */
 export type Asker = 'admin' | 'jane' | 'nobody'
 
 export interface Ask {
@@ -57,7 +57,7 @@ export interface Wire extends AsyncDisposable {
   request(method: string, path: string, ask?: Ask): Promise<Got>
   /** A request that must succeed. */
   must(method: string, path: string, body?: unknown, ask?: Omit<Ask, 'body'>): Promise<Json>
-  /** A new namespace, with its default ServiceAccount: nobody else makes one here. */
+  /** Creates a namespace with its default ServiceAccount, because no controllers run. */
   namespace(): Promise<string>
   /** The events of a watch: until there are `count`, or until the server ends it. */
   watch(path: string, count: number, ask?: Ask): Promise<{ type: string; object: Json }[]>
@@ -278,7 +278,7 @@ function viaHttp2(url: string, method: string, path: string, ask: Ask): Promise<
   return promise
 }
 
-/** A Status that refuses: its code, and whatever of reason, message and details is given. */
+/** Expects a Status with the code and with the given reason, message or details. */
 export async function refused(
   answer: Promise<Got>,
   code: number,

@@ -181,7 +181,7 @@ describe('subresources of pods', () => {
       reason: 'EvictionByEvictionAPI',
       message: 'Eviction API: evicting',
     })
-    // What an eviction changes is nobody's.
+    // Fields that an eviction changes have no owner.
     assert.deepEqual(metadata.managedFields, before.metadata.managedFields)
     await wire.must('DELETE', `${core}/pods/evicted`, { gracePeriodSeconds: 0 })
     await wire.must('DELETE', `/api/v1/nodes/${node}`)

@@ -47,7 +47,7 @@ export function badSelectors(place: string, whose: string): readonly Refusal[] {
   ]
 }
 
-/** `place`: of the list of conditions. Whether their expressions compile is not asked here. */
+/** Invalid match conditions in the list `place`. Invalid expressions are not among them. */
 export function badMatchConditions(place: string): readonly Refusal[] {
   const say = (...conditions: readonly object[]): Changes => ({ [place]: conditions })
   const many = Array.from({ length: 65 }, (_, at) => ({ name: `c${at}`, expression: 'true' }))

@@ -16,7 +16,7 @@ const REQUEST = encoded(
   '-----END CERTIFICATE REQUEST-----',
 )
 
-/** A certificate that signed itself; nobody looks whether it answers the request. */
+/** A self-signed certificate; the server does not check that it matches the request. */
 const CERTIFICATE = encoded(
   '-----BEGIN CERTIFICATE-----',
   'MIIBcDCCARWgAwIBAgIUNihrjtBtdo9EEewkxUd5N7no+TAwCgYIKoZIzj0EAwIw',

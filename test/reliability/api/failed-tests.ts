@@ -16,7 +16,7 @@ export default async function* failedTests(events: AsyncIterable<TestEvent>): As
     if (event.type !== 'test:fail') continue
     const { name, file = '', todo, details } = event.data
     const cause = details.error.cause
-    // A suite fails with its tests, which have been told of.
+    // A suite fails if its tests fail, and those are already reported.
     if (todo !== undefined || (details.error as { failureType?: string }).failureType === 'subtestsFailed') continue
     const why = inspect(cause ?? details.error)
     yield `${JSON.stringify({ file, name, why } satisfies FailedTest)}\n`

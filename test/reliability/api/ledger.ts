@@ -29,7 +29,7 @@ export class Ledger {
   /** Every write that was acknowledged with a version of its own. */
   readonly acknowledged: Acknowledged[] = []
   readonly problems: string[] = []
-  /** The highest version anybody was told. */
+  /** The highest version that a client has received. */
   highest = 0
   unanswered = 0
 

@@ -131,7 +131,7 @@ export class ApiProgram {
     this.#unread = (this.#unread + text).slice(-KEPT_OUTPUT)
   }
 
-  /** What it said since this was asked last, if there is anything in it that nobody ever asked for: stacks, warnings. */
+  /** Returns new log output if it contains stacks or warnings. */
   takeComplaint(): string | undefined {
     const text = this.#unread
     this.#unread = ''

@@ -23,14 +23,14 @@ export interface RawAnswer {
   readonly body: Buffer
 }
 
-/** Why there was no whole answer. What was asked for may have been done or not. */
+/** The response is incomplete. The server may or may not have executed the request. */
 export class BrokenError extends Error {
   override readonly name = 'BrokenError'
 }
 
 const TIMEOUT_MS = 65_000
 
-/** The bytes of a request. Content-Length is added when there is a body and no other framing was asked for. */
+/** Encodes a request. Adds Content-Length if there is a body without another framing. */
 export function encodeRequest({ method = 'GET', path, headers = {}, body }: RawRequest): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? EMPTY)
   const isFramed = Object.keys(headers).some((name) => /^(content-length|transfer-encoding)$/i.test(name))

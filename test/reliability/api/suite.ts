@@ -56,7 +56,7 @@ async function runFiles(args: readonly string[], seed: number): Promise<FailedTe
   const failed = written
     .split('\n')
     .flatMap((line) => (line.startsWith('{"file":') ? [JSON.parse(line) as FailedTest] : []))
-  // Whatever else made the run fail, a file that cannot be loaded or a process that died, is a failure too.
+  // Another failure of the run, such as a file that cannot be loaded or a crashed process, counts as well.
   if (code !== 0 && failed.length === 0) failed.push({ file: '', name: `exit code ${code}`, why: written.slice(-2000) })
   return failed
 }

@@ -44,7 +44,10 @@ export class World {
   #isWhole = false
   readonly #places = new Map<string, string>()
   readonly #acknowledged: string[] = []
-  /** By set of the Deployment, since it was as it was asked for: how many pods it was to have at most, and had at most. */
+  /**
+   * For each ReplicaSet of the Deployment: the largest requested and the largest actual number of pods since the
+   * workloads were last stable.
+   */
   readonly #asked = new Map<string, number>()
   readonly #had = new Map<string, number>()
   readonly #generations = new Map<string, number>()
@@ -90,8 +93,8 @@ export class World {
   }
 
   /**
-   * A Deployment bounds what it asks of its sets. There may be a pod more for a moment, as upstream: one that a set was
-   * about to make when it was told to have one less, while another set makes one in its place.
+   * Checks the sum of the requested pods of all ReplicaSets. As in upstream, one more pod may exist for a moment: one
+   * ReplicaSet creates a pod although its size was just reduced, while another one creates the replacement.
    */
   #checkSets(): void {
     const most = Math.max(...this.#sizes) + SURGE
@@ -100,7 +103,8 @@ export class World {
       const { replicas = 0 } = spec
       sum += replicas
       const { name = '', generation = 0 } = metadata
-      // What was asked for between two lists, when a server was killed, was not heard of: then the Deployment bounds it.
+      // A size that was set between two lists, while the server was down, is unknown; then the bound of the
+      // Deployment applies.
       const isMissed = generation > (this.#generations.get(name) ?? 0) + 1
       this.#generations.set(name, generation)
       this.#asked.set(name, Math.max(isMissed ? most : replicas, this.#asked.get(name) ?? 0))
@@ -108,7 +112,7 @@ export class World {
     if (sum > most) this.violations.push(`${sum} pods are asked for by the Deployment`)
   }
 
-  /** Once all news have come: no set has had more pods than it was ever asked for. */
+  /** At the end: no ReplicaSet has had more pods than its largest requested size. */
   #compareSets(): void {
     // A listener may hear of a new list a moment after it is there.
     this.#checkSets()
@@ -204,7 +208,7 @@ export class World {
     )
   }
 
-  /** Waits until everything is as it was asked for. */
+  /** Waits until all workloads have the requested state. */
   async settled(round: number): Promise<void> {
     const client = this.#client
     await this.#until(`round ${round}: the Deployment`, async () => {

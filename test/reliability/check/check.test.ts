@@ -293,22 +293,22 @@ describe('watch check of a store', () => {
   })
 
   const wrong: readonly (readonly [name: string, history: Story, rule: string])[] = [
-    ['filter', story().watch(2, [3, ...whole]), 'filter'],
-    ['ordered', story().watch(1, [1, put(A1)], [3, put(B3)], [3, put(A2, A1)]), 'ordered'],
-    ['unique', story().watch(1, [2, put(A1), put(A2, A1), put(A2, A1)], [3, put(B3)]), 'unique'],
-    ['bookmarkable', story().watch(1, [1, put(A1)], [2], [3, put(A2, A1), put(B3)]), 'bookmarkable'],
-    ['resumable', story().watch(2, [3, put(B3)]), 'resumable'],
-    ['is-create', story().watch(1, [3, put(A1), put({ ...A2, create: 2 }, A1), put(B3)]), 'is-create'],
-    ['reliable', story().watch(1, [3, put(A1), put(B3)]), 'reliable'],
-    ['prev-value', story().watch(1, [3, put(A1), put(A2, { ...A1, value: 'none' }), put(B3)]), 'prev-value'],
-    ['bookmarks of what has not happened', new Story().watch(1, [1]).put('/a', 'one', 1), 'real-time order'],
-    ['events of writes that never happened', story().watch(1, [4, ...whole, gone(B3, 4)]), 'linearizable'],
+    ['filter (only events of the requested keys)', story().watch(2, [3, ...whole]), 'filter'],
+    ['ordered (events in order of revision)', story().watch(1, [1, put(A1)], [3, put(B3)], [3, put(A2, A1)]), 'ordered'],
+    ['unique (each event once)', story().watch(1, [2, put(A1), put(A2, A1), put(A2, A1)], [3, put(B3)]), 'unique'],
+    ['bookmarkable (no older event after a bookmark)', story().watch(1, [1, put(A1)], [2], [3, put(A2, A1), put(B3)]), 'bookmarkable'],
+    ['resumable (all events since the start revision)', story().watch(2, [3, put(B3)]), 'resumable'],
+    ['is-create (correct creation revision)', story().watch(1, [3, put(A1), put({ ...A2, create: 2 }, A1), put(B3)]), 'is-create'],
+    ['reliable (no missing event)', story().watch(1, [3, put(A1), put(B3)]), 'reliable'],
+    ['prev-value (correct previous value)', story().watch(1, [3, put(A1), put(A2, { ...A1, value: 'none' }), put(B3)]), 'prev-value'],
+    ['no bookmark of a future revision', new Story().watch(1, [1]).put('/a', 'one', 1), 'real-time order'],
+    ['no event of a write that never happened', story().watch(1, [4, ...whole, gone(B3, 4)]), 'linearizable'],
   ]
   for (const [name, history, rule] of wrong) {
-    it(`detects a violation: ${name}`, () => assert.ok(history.rules().includes(rule), history.rules().join(', ')))
+    it(`detects a violation of the guarantee: ${name}`, () => assert.ok(history.rules().includes(rule), history.rules().join(', ')))
   }
 
-  it('detects a violation of the rule atomic', () => {
+  it('detects a violation of the guarantee: atomic (all events of a revision in one batch)', () => {
     const writes = [
       { key: '/a', value: 'one' },
       { key: '/b', value: 'uno' },

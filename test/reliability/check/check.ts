@@ -57,7 +57,7 @@ function rangeFailure(range: OperationOf<'range'>, all: readonly Operation[], is
   return []
 }
 
-/** The cache keeps a window of its own; the backend loses nothing that nobody has compacted. */
+/** The watch cache has a limited window; the backend loses history only by compaction. */
 function watchFailure({ request, error, client }: WatchRecord, isCompacted: IsCompacted): Violation[] {
   const { from = 0, via } = request
   if (error?.code !== 'compacted' || via === 'cache' || isCompacted(from, Infinity)) return []

@@ -46,7 +46,7 @@ function* supposeDelete(log: Log, mismatch: Mismatch): Generator<Log, void, unde
   let tried = 0
   for (let revision = by; revision > gone.seenAt && tried < TRIED_REVISIONS; revision--) {
     const entry = log.entries.get(revision)
-    // Whoever watched saw only those keys go that they had asked for: the cause may be one that took this key as well.
+    // A watcher saw only deletions of its keys, so the cause may have deleted further keys.
     if (entry !== undefined && entry.guessedFrom === undefined) continue
     if (entry === undefined) tried++
     const spare = entry?.commit === undefined ? log.spare : new Set(log.spare).add(entry.commit)

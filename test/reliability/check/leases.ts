@@ -41,8 +41,8 @@ export function leaseEnds(history: History): LeaseEnds {
 }
 
 /**
- * Nobody sees a key of a lease after it was revoked. When the run is over (`overMs`), `graceMs` after the last sign of
- * life of each lease, nothing of any lease may be left.
+ * No read sees a key of a lease after the lease was revoked. At the end of the run (`overMs`), no key of a lease may
+ * exist `graceMs` after its last renewal.
  */
 export function checkLeases(history: History, graceMs: number): Violation[] {
   const lives = livesOf(history)

@@ -33,7 +33,7 @@ export interface Sighting {
 
 export interface Log {
   readonly entries: Map<Revision, Entry>
-  /** Commits nobody had an answer to and nobody has seen anything of: each may have happened all the same. */
+  /** Commits without a response and without an observed value. Each of them may still have happened. */
   readonly spare: Set<OperationOf<'commit'>>
   readonly leaseEnds: LeaseEnds
   readonly violations: Violation[]
@@ -108,7 +108,9 @@ interface SeenEvent {
   readonly ms: number
 }
 
-/** Gives each commit without an answer whose value was seen its revision; nobody may see what nobody wrote. */
+/**
+ * Assigns a revision to each unacknowledged commit whose value a reader saw. A value without a writer is a violation.
+ */
 function placeUnknown(log: Log, commits: readonly OperationOf<'commit'>[], seen: Iterable<Sighting>): void {
   const writers = new Map<string, OperationOf<'commit'>>()
   for (const commit of commits) for (const { value } of commit.argument) if (value !== null) writers.set(value, commit)

@@ -58,7 +58,7 @@ function* readPoints({ operations }: History): Generator<Point, void, undefined>
   for (const operation of operations) {
     const revision = revisionOf(operation)
     if (revision === undefined) continue
-    // A picture of the past may be asked for at any time, but not before it was there.
+    // A past revision may be read at any time after it exists.
     const isPast = operation.method === 'range' && operation.argument.revision !== undefined
     const { start, end } = operation
     yield { revision, isWrite: false, start: isPast ? 0 : start, end, what: () => describe(operation) }

@@ -62,7 +62,7 @@ class Attempt implements Replay {
   mismatch: Mismatch | undefined
   reached: Revision = 0
   readonly #observations: Observations
-  /** Goes to the end whatever is wrong; else only to the first mismatch. */
+  /** Whether to continue after a mismatch, to the end of the history. */
   readonly #isFinal: boolean
   readonly #state = new Map<string, Item>()
   /** By key: each version it had, with the last revision at which that was seen. */

@@ -119,7 +119,7 @@ function* bookmarkable({ batches }: Stream): Iterable<string> {
   }
 }
 
-/** The first event is the first there is from where it was asked to begin. */
+/** The first event is the first one at or after the start revision. */
 function* resumable({ events, expected, from }: Stream): Iterable<string> {
   const [first] = events
   const [wanted] = expected

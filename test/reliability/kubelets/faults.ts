@@ -50,7 +50,10 @@ async function untilCondition(bed: KubeletBed, type: string, status: string): Pr
 
 const PATIENCE_MS = 420_000
 
-/** Pods go on without the server: what crashes is started again, what fails its probe too; told when it is back. */
+/**
+ * Without the server, pods continue: crashed containers and those with failed probes restart. The kubelet reports
+ * that when the server is back.
+ */
 const cut: Fault = async (bed, make, { cutSeconds, say }) => {
   const world = new World(bed)
   const kubelet = await bed.start(make)
@@ -137,7 +140,7 @@ const disk: Fault = async (bed, make, { say }) => {
   const volume = { volumes: [{ name: 'v', emptyDir: {} }] }
   const mounts = { volumeMounts: [{ name: 'v', mountPath: '/v' }] }
   await world.make('small', { containers: [container(FOREVER, mounts)], ...volume })
-  // Not to the last byte: upstream's ends nobody then.
+  // The disk is not filled completely, because upstream's kubelet would then evict no pod.
   const fill = `busybox dd if=/dev/zero of=/v/much bs=1M count=${FULL_MIB}; while true; do sleep 1; done`
   await world.make('greedy', { containers: [container(`sleep 3; ${fill}`, mounts)], ...volume })
   const pressure = await untilCondition(bed, 'DiskPressure', 'True')

@@ -3,7 +3,7 @@ import { IMAGE } from '../../integration/kubelet/containerd-bed.ts'
 
 type Spec = Readonly<Record<string, unknown>>
 
-/** Of two containers the first is asked by `exec`. */
+/** A pod of the kill tests. `exec` uses its first container. */
 export interface Kind {
   readonly spec: Spec
   /** What is to have become of it: running, or ended well. Default: Running. */
@@ -36,7 +36,7 @@ const mounted = (name: string, volume: Spec, more: Spec = {}): Spec => ({
 })
 
 export interface Ground {
-  /** Ports that nobody else has. */
+  /** Host ports that no other pod uses. */
   readonly ports: readonly number[]
   /** A folder of the machine that pods may have. */
   readonly hostPath: string

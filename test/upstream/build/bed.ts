@@ -90,7 +90,7 @@ export class Bed {
     return this.options.places.slice(0, this.options.planes)
   }
 
-  /** cluster.yml, as at first but for what is told. */
+  /** Writes cluster.yml with the given changes. */
   async write({ roles = {}, top = {} }: FileChanges): Promise<void> {
     const { places, planes, count, key, folder } = this.options
     const nodes = places.flatMap(({ name, address }, at) => {

@@ -136,7 +136,7 @@ async function makeMachine(
   return pid
 }
 
-/** Nobody reaches it any more, and nobody is told. */
+/** Disconnects the machine without notice. */
 export async function unplug({ namespace }: Place): Promise<void> {
   await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'down'])
 }
@@ -179,7 +179,7 @@ async function processesOf({ namespace }: PlacePlan): Promise<number[]> {
   return found
 }
 
-/** As if somebody had deleted the folder below /var/lib. */
+/** Deletes a folder below /var/lib of the machine. */
 export async function destroyData({ folder }: Place, name: string): Promise<void> {
   await rm(join(folder, 'lib', name), { recursive: true, force: true })
 }

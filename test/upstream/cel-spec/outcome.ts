@@ -44,7 +44,10 @@ export function evaluate(
 
 const FIELDS = ['compileError', 'programError', 'evalError', 'type', 'value', 'cost'] as const
 
-/** Where cel-go says otherwise. Costs of what failed are nobody's; what is optional has no form to be shown in. */
+/**
+ * The differences from cel-go. The costs of failed expressions are not compared, and optional values have no form in
+ * JSON.
+ */
 export function differences(own: Outcome, theirs: Outcome): string[] {
   const isFailed =
     theirs.evalError !== undefined || theirs.compileError !== undefined || theirs.programError !== undefined

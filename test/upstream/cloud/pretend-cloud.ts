@@ -50,7 +50,7 @@ export class PretendCloud implements AsyncDisposable {
     })
   })
 
-  /** Where it is asked. */
+  /** Starts the HTTP server of the cloud and returns its address. */
   async open(): Promise<string> {
     this.#server.listen(0, '127.0.0.1')
     await once(this.#server, 'listening')

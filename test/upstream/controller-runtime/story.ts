@@ -214,7 +214,7 @@ async function convert({ tell }: Teller): Promise<void> {
   await tell('a table of the old', { path: `${OLD_WIDGETS}/older`, accept: table })
 }
 
-/** Whose conversion is asked for on the way to the webhooks, which are of v2 alone. */
+/** Changes objects in the old version, which are converted before the webhooks for v2 receive them. */
 async function change({ tell }: Teller): Promise<void> {
   await tell('the status by the old', {
     method: 'PATCH',
@@ -282,7 +282,7 @@ async function reconcile(teller: Teller): Promise<void> {
   lines.push(`the lease is held by "${spec.holderIdentity}"`)
 }
 
-/** Who waits takes over when the elected goes, and says so to nobody but the server. */
+/** The waiting instance becomes leader when the leader exits. */
 async function electAnother(teller: Teller, elected: ChildProcess): Promise<void> {
   const { until, get, tell } = teller
   const holder = async (): Promise<string> => (await get(LEASE)).spec.holderIdentity

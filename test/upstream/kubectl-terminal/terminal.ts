@@ -20,7 +20,7 @@ const LOOK_MS = 50
 
 let opened = 0
 
-/** `folder`: where the socket is; `env`: what the shell in it is told. */
+/** `folder`: the location of the socket; `env`: the environment of the shell. */
 export async function openTerminal(
   folder: string,
   env: Readonly<Record<string, string>>,

@@ -66,7 +66,7 @@ export async function judge(options: JudgeOptions, told: (verdict: Verdict) => v
       options.jobs,
       (scene) => twins(court, scene),
     )
-    // Nobody else is there while objects of the whole cluster change.
+    // These scenes change cluster-scoped objects, so they run alone.
     await inParallel(
       scenes.filter(({ mode }) => mode === 'turns'),
       1,

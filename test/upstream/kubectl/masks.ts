@@ -5,7 +5,7 @@ import type { Outcome } from './sides.ts'
 
 type Mask = readonly [RegExp, string]
 
-/** Whoever runs them, and whenever. */
+/** Masks for both programs at any time. */
 const ALWAYS: readonly Mask[] = [
   [/v1\.36\.4\+hyperkube\d+/g, 'v1.36.4'],
   [/^[WEIF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\]/gm, 'LOG]'],

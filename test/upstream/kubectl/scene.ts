@@ -19,7 +19,7 @@ export interface Scene {
 /** A line taken apart, with the variables still in it. */
 export interface Line {
   readonly text: string
-  /** Upstream's runs it on both sides, and nobody compares. */
+  /** Upstream's kubectl runs the line on both sides; the outputs are not compared. */
   readonly prepares: boolean
   readonly env: Readonly<Record<string, string>>
   readonly args: readonly string[]

@@ -21,7 +21,7 @@ function commandOf(args: readonly string[]): string {
   return GROUPS.has(first) && /^[a-z-]+$/.test(second) ? `${first} ${second}` : first
 }
 
-/** `isWhole`: every line was run, so that rows nobody needs are a mistake. */
+/** `isWhole`: every line was run, so a listed difference that did not occur is an error. */
 export function summary(verdicts: readonly Verdict[], isWhole: boolean): { text: string; isGood: boolean } {
   const counts = new Map<string, Count>()
   const all: Count = { lines: 0, equal: 0, listed: 0, different: 0 }

@@ -38,7 +38,7 @@ export function terminalPicture(lines: readonly string[]): string {
   ].join('\n')
 }
 
-/** Each run of characters that look alike is put where it belongs, whatever the width of the font. */
+/** Positions each run of equally styled characters by its column, so that the width of the font does not matter. */
 function lineOf(line: string, y: number): string {
   let style: Record<string, string> = {}
   let column = 0

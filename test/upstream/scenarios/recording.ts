@@ -123,7 +123,7 @@ export class Recorder {
       `${status} ${reason} ${message}`,
     ])
     if (phase !== undefined) told.push(['phase', phase])
-    // Pods by their name, which is made up: what became of each of them is told by their owners.
+    // Phases and conditions of pods are not recorded, because pods have random names; their owners show the outcome.
     for (const [type = '', text = ''] of kind === Pods ? [] : told) {
       const key = `${kind.kind} ${name} ${type}`
       const before = all.get(key) ?? []
@@ -220,12 +220,12 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/X509SHA256=[\da-f]+/g, 'X509SHA256=*'],
   [/(resourceVersion"?: ?")\d+"/g, '$1<version>"'],
   [/(Chose )"[^"]+"( arbitrarily)/g, '$1"*"$2'],
-  // Names that were refused, which nobody has.
+  // Random names in refusals.
   [/(pods "[\w-]+-)\w{5}(" is forbidden)/g, '$1*$2'],
   [/((?:data\.[^ ]+|status.certificate|spec.request): )".{40,}"/g, '$1"<long>"'],
 ]
 
-/** `spec.replicas: 3`; lists of objects by what is in them, since their order is mostly nobody's promise. */
+/** Returns lines such as `spec.replicas: 3`. Items have no index, because the order is seldom guaranteed. */
 function fields(value: unknown, path: string): string[] {
   if (Array.isArray(value)) {
     if (value.length === 0) return [`${path}: []`]

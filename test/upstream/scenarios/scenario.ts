@@ -27,7 +27,7 @@ export interface Scenario {
 export interface Allowance {
   /** Of a recording, with `-` before what only upstream's did, and `+` before what only ours did. */
   readonly line: RegExp
-  /** Only how often an event was told. */
+  /** Only the count of the event may differ. */
   readonly isCount?: boolean
   readonly why: string
 }

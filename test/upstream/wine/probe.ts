@@ -19,7 +19,7 @@ const run = promisify(execFile)
 const ENVIRONMENT = 'HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Environment'
 const said: string[] = []
 const rules = new Set<string>()
-/** Wine runs no service that has no program of its own kind: what was told to start counts as running. */
+/** Wine cannot run a service without a real service program, so a started service counts as running. */
 const started = new Set(['containerd'])
 
 interface Input {

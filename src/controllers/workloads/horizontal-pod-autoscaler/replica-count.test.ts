@@ -240,23 +240,22 @@ describe('replica count by utilization', () => {
 })
 
 describe('replica count by average value', () => {
-  const cases: readonly [rows: readonly Row[], current: number, target: number, counted: readonly [number, number]][] =
-    [
-      [used(20_000, 10_000, 30_000), 3, 15_000, [4, 20_000]],
-      [used(12_000, 12_000, 12_000, 12_000, 12_000), 5, 20_000, [3, 12_000]],
-      [used(20_500, 20_500), 2, 20_000, [2, 20_500]],
-      [used(20_000, undefined), 2, 10_000, [2, 20_000]],
-      [used(60_000, undefined), 2, 10_000, [6, 60_000]],
-      [used(10_000, undefined), 2, 20_000, [2, 10_000]],
-      [used(1000, 1000, 1000, undefined), 4, 20_000, [2, 1000]],
-      [[...used(50_000, 10_000, 30_000), { phase: 'Pending' }], 4, 15_000, [6, 30_000]],
-      [used(1, 2), 2, 1000, [1, 1]],
-    ]
-  for (const [rows, current, target, counted] of cases) {
-    it(`is ${counted[0]} for ${rows.map(({ used: value = 'nothing' }) => value).join(', ')} of ${target}`, () => {
+  const cases: readonly [rows: readonly Row[], current: number, target: number, replicas: number, average: number][] = [
+    [used(20_000, 10_000, 30_000), 3, 15_000, 4, 20_000],
+    [used(12_000, 12_000, 12_000, 12_000, 12_000), 5, 20_000, 3, 12_000],
+    [used(20_500, 20_500), 2, 20_000, 2, 20_500],
+    [used(20_000, undefined), 2, 10_000, 2, 20_000],
+    [used(60_000, undefined), 2, 10_000, 6, 60_000],
+    [used(10_000, undefined), 2, 20_000, 2, 10_000],
+    [used(1000, 1000, 1000, undefined), 4, 20_000, 2, 1000],
+    [[...used(50_000, 10_000, 30_000), { phase: 'Pending' }], 4, 15_000, 6, 30_000],
+    [used(1, 2), 2, 1000, 1, 1],
+  ]
+  for (const [rows, current, target, replicas, average] of cases) {
+    it(`scales ${current} replicas to ${replicas} for an average usage of ${average} and a target of ${target}`, () => {
       const request = { current, target, resource: '', tolerance: TOLERANCE }
-      const { replicas, usage } = countByAverage(metricsOf(rows), populationOf(rows), request)
-      assert.deepEqual([replicas, usage], counted)
+      const counted = countByAverage(metricsOf(rows), populationOf(rows), request)
+      assert.deepEqual([counted.replicas, counted.usage], [replicas, average])
     })
   }
 })
@@ -264,19 +263,19 @@ describe('replica count by average value', () => {
 describe('replica count by usage ratio', () => {
   const ready = (many: number, more: readonly Row[] = []): readonly Pod[] =>
     [...Array.from({ length: many }, (): Row => ({})), ...more].map(podOf)
-  const cases: readonly [ratio: number, current: number, pods: readonly Pod[], replicas: number][] = [
-    [2, 3, ready(3), 6],
-    [0.5, 3, ready(3), 2],
-    [1.05, 3, ready(3), 3],
-    [2, 3, ready(2, [{ ready: 'False' }]), 4],
-    [2, 3, ready(2, [{ phase: 'Pending' }]), 4],
-    [3, 0, [], 3],
-    [0, 0, [], 0],
-    [0.2, 0, [], 1],
-    [1e12, 1, ready(1), 2 ** 31 - 1],
+  const cases: readonly [ratio: number, current: number, population: string, pods: readonly Pod[], replicas: number][] = [
+    [2, 3, 'three ready pods', ready(3), 6],
+    [0.5, 3, 'three ready pods', ready(3), 2],
+    [1.05, 3, 'three ready pods', ready(3), 3],
+    [2, 3, 'two ready pods and one that is not', ready(2, [{ ready: 'False' }]), 4],
+    [2, 3, 'two ready pods and a pending one', ready(2, [{ phase: 'Pending' }]), 4],
+    [3, 0, 'no pods', [], 3],
+    [0, 0, 'no pods', [], 0],
+    [0.2, 0, 'no pods', [], 1],
+    [1e12, 1, 'one ready pod', ready(1), 2 ** 31 - 1],
   ]
-  for (const [ratio, current, pods, replicas] of cases) {
-    it(`scales ${current} replicas to ${replicas} for a usage ratio of ${ratio} with ${pods.length} pods`, () => {
+  for (const [ratio, current, population, pods, replicas] of cases) {
+    it(`scales ${current} replicas to ${replicas} for a usage ratio of ${ratio} and ${population}`, () => {
       assert.equal(countByRatio(ratio, pods, { current, tolerance: TOLERANCE }), replicas)
     })
   }

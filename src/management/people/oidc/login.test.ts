@@ -56,7 +56,7 @@ async function refused(started: Started, status = 401): Promise<void> {
   assert.equal(started.objects.list(UserKind).length, 1)
 }
 
-describe('Log-in with an OpenID provider', () => {
+describe('OpenID log-in', () => {
   it('sends the browser to the provider with PKCE, state and nonce', async () => {
     await using started = await start()
     const answer = await started.browser.send('GET', '/v3-public/oidc/idp/login?returnTo=/a')
@@ -199,7 +199,7 @@ describe('Log-in with an OpenID provider', () => {
   })
 })
 
-describe('An attack on the log-in with an OpenID provider', () => {
+describe('OpenID log-in under attack', () => {
   const otherKey = createKey('ecdsa-p256')
   const p384 = createKey('ecdsa-p384')
   type Attack = (provider: FakeProvider) => void
@@ -212,30 +212,30 @@ describe('An attack on the log-in with an OpenID provider', () => {
   const attacks: readonly (readonly [string, Attack])[] = [
     ['another nonce', change({ nonce: 'x'.repeat(43) })],
     ['no nonce', change({ nonce: undefined })],
-    ['a nonce that is a list', change({ nonce: ['x'] })],
+    ['a list as nonce', change({ nonce: ['x'] })],
     ['another audience', change({ aud: 'other' })],
     ['no audience', change({ aud: undefined })],
     ['two audiences without azp', change({ aud: [CLIENT, 'other'] })],
     ['two audiences and another azp', change({ aud: [CLIENT, 'other'], azp: 'other' })],
     ['another azp', change({ azp: 'other' })],
     ['another issuer', change({ iss: 'https://evil.example' })],
-    ['an issuer with a slash more', change({ iss: `${ISSUER}/` })],
-    ['an expired token', change({ exp: now - 61 })],
-    ['a token without end', change({ exp: undefined })],
-    ['a token without time of issue', change({ iat: undefined })],
-    ['a token of the future', change({ iat: now + 61 })],
-    ['another access token', change({ at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' })],
+    ['an additional slash after the issuer', change({ iss: `${ISSUER}/` })],
+    ['an exp claim in the past', change({ exp: now - 61 })],
+    ['no exp claim', change({ exp: undefined })],
+    ['no iat claim', change({ iat: undefined })],
+    ['an iat claim in the future', change({ iat: now + 61 })],
+    ['the hash of another access token', change({ at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' })],
     ['no subject', change({ sub: undefined })],
     ['an empty subject', change({ sub: '' })],
-    ['a subject that is a number', change({ sub: 7 })],
+    ['a number as subject', change({ sub: 7 })],
     ['a very long subject', change({ sub: 'x'.repeat(254) })],
     ['the algorithm none', (provider) => (provider.sign = (claims) => forgedToken({ alg: 'none' }, claims, () => ''))],
     [
-      'none with a signature',
+      'the algorithm none and a signature',
       (provider) => (provider.sign = (claims) => forgedToken({ alg: 'none' }, claims, () => 'eA')),
     ],
     [
-      'HS256 with the public key',
+      'an HS256 signature by the public key',
       (provider) => (provider.sign = (claims) => signedWithPublicKey(provider.key, claims)),
     ],
     ['a signature of another key', (provider) => (provider.sign = (claims) => createSigner(otherKey).sign(claims))],
@@ -248,17 +248,17 @@ describe('An attack on the log-in with an OpenID provider', () => {
             .sign(claims)
             .replace(/\.[^.]*$/, '.')),
     ],
-    ['text that is no token', (provider) => (provider.sign = () => 'token')],
+    ['an invalid format', (provider) => (provider.sign = () => 'token')],
   ]
   for (const [what, attack] of attacks) {
-    it(`is refused: ${what}`, async () => {
+    it(`refuses an ID token with ${what}`, async () => {
       await using started = await start()
       attack(started.provider)
       await refused(started)
     })
   }
 
-  it('accepts two audiences with our azp, and clocks that differ by a minute', async () => {
+  it('accepts an ID token for two audiences whose azp is this client, and clocks that differ by a minute', async () => {
     await using started = await start()
     change({ aud: ['other', CLIENT], azp: CLIENT, iat: now + 59 })(started.provider)
     assert.equal((await logIn(started)).status, 200)
@@ -266,26 +266,26 @@ describe('An attack on the log-in with an OpenID provider', () => {
 
   const broken: readonly (readonly [string, Attack])[] = [
     [
-      'the document of another issuer',
+      'names another issuer',
       (provider) => (provider.document = (found) => ({ ...found, issuer: 'https://evil.example' })),
     ],
-    ['a document without issuer', (provider) => (provider.document = (found) => ({ ...found, issuer: undefined }))],
+    ['names no issuer', (provider) => (provider.document = (found) => ({ ...found, issuer: undefined }))],
     [
-      'an endpoint of http',
+      'names an endpoint with scheme http',
       (provider) => (provider.document = (found) => ({ ...found, token_endpoint: 'http://idp.example.com/token' })),
     ],
     [
-      'a page of javascript',
+      'names an endpoint with scheme javascript',
       (provider) => (provider.document = (found) => ({ ...found, authorization_endpoint: 'javascript:alert(1)' })),
     ],
     [
-      'a document of 2 MiB',
+      'has 2 MiB',
       (provider) => (provider.document = (found) => ({ ...found, padding: 'x'.repeat(2 << 20) })),
     ],
-    ['a document that is null', (provider) => (provider.document = () => null)],
+    ['is null', (provider) => (provider.document = () => null)],
   ]
   for (const [what, attack] of broken) {
-    it(`makes the provider unusable: ${what}`, async () => {
+    it(`responds with 503 if the discovery document ${what}`, async () => {
       await using started = await start()
       attack(started.provider)
       const answer = await started.browser.send('GET', '/v3-public/oidc/idp/login')
@@ -293,7 +293,7 @@ describe('An attack on the log-in with an OpenID provider', () => {
     })
   }
 
-  it('is refused: an answer of 2 MiB with tokens, and one without', async () => {
+  it('fails for a token response of 2 MiB, and for one without an ID token', async () => {
     await using started = await start()
     started.provider.tokens = (answer) => ({ ...answer, padding: 'x'.repeat(2 << 20) })
     await refused(started, 503)

@@ -39,7 +39,7 @@ const REFUSED = [
   `/${'a'.repeat(3000)}`,
 ]
 
-describe('returnPath', () => {
+describe('returnPath() after a log-in', () => {
   for (const [wanted, path] of ACCEPTED) {
     it(`accepts ${JSON.stringify(wanted)}`, () => assert.equal(returnPath(wanted), path))
   }

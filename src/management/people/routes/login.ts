@@ -77,7 +77,7 @@ async function logIn(parts: LoginParts, call: RouteCall): Promise<Reply> {
   const { user } = login
   const { name = '' } = user.metadata
   const mustChangePassword = user.spec.mustChangePassword === true
-  // Somebody who saw the first password could keep a token until it is changed.
+  // Otherwise an attacker who has seen the initial password could keep a token after the password changes.
   if (isToken && mustChangePassword) throw forbidden('Set another password first, with the field "newPassword"')
   await parts.users.noteLogin(name)
   if (!isToken) return startSession(parts, call, login)
@@ -90,7 +90,7 @@ async function logIn(parts: LoginParts, call: RouteCall): Promise<Reply> {
 interface LoginFields {
   readonly username: string
   readonly password: string
-  /** Replaces the password, as people must who have one that somebody else chose. */
+  /** Replaces an initial password, which users must change at their first log-in. */
   readonly newPassword?: string | undefined
 }
 

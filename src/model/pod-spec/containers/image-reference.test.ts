@@ -31,9 +31,9 @@ const tags: readonly [image: string, tag: string][] = [
   [`${'x'.repeat(256)}:1`, ''],
 ]
 
-describe('image reference', () => {
+describe('imageTag() of an image reference', () => {
   for (const [image, tag] of tags) {
-    it(`finds the tag "${tag}" in "${image.slice(0, 40)}"`, () => {
+    it(`${tag.length === 0 ? 'finds no tag' : `finds the tag "${tag}"`} in "${image.slice(0, 40)}"`, () => {
       assert.equal(imageTag(image), tag)
     })
   }

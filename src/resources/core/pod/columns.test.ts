@@ -153,7 +153,7 @@ describe('columns of kubectl get pods', () => {
     Object.fromEntries(podColumns.map((column) => [column.name, column.value(podOf(patch), Date.parse(NOW))]))
 
   for (const [patch, wanted] of rows) {
-    it(`show ${wanted}`, () => {
+    it(`show "${wanted}" as Ready, Status and Restarts`, () => {
       const { Ready, Status, Restarts } = cells(patch)
       assert.equal([Ready, Status, Restarts].join(' '), wanted)
     })

@@ -120,7 +120,7 @@ export function createIpPool({ book, random, ranges }: IpPoolOptions): IpPool {
     },
     async takeAny(family, service, { dryRun, signal }) {
       const usable = ranges().filter(({ cidr, ready }) => ready && `IPv${cidr.family}` === family)
-      // Upstream returns the network address, which no Service can have, so that nobody relies on it.
+      // Upstream returns the network address, which no Service can have, so that clients do not rely on it.
       if (dryRun && usable[0] !== undefined)
         return formatIp({ family: usable[0].cidr.family, value: usable[0].cidr.base })
       for (const { cidr } of usable) {

@@ -124,7 +124,7 @@ function createPortAllocation(taken: Set<number>, { range, random, dryRun }: Por
       return undefined
     },
     takeAny() {
-      // A port beyond the default range, so that nobody relies on a dry run.
+      // A port beyond the default range, so that clients do not rely on the result of a dry run.
       const port = dryRun ? Math.max(DEFAULT_PORT_RANGE.last + 1, ...own) + 1 : freePort(taken, range, random)
       if (port !== undefined) add(port)
       return port

@@ -13,8 +13,8 @@ export const MAX_HELD_MS = 100
 export const MAX_PEAK_BYTES: number = 64 * 2 ** 20
 
 /**
- * What the work of `calibrate` takes on the machine that the limit of 100 ms is meant for: one processor of a Xeon at
- * 2.5 GHz that nobody else uses. A slower or busier machine is allowed so much more.
+ * The processor time of `calibrate` on the machine for which the limit of 100 ms is meant: one idle core of a Xeon at
+ * 2.5 GHz. The limit grows in proportion on a slower or busier machine.
  */
 const REFERENCE_MS = 25
 

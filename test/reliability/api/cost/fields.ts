@@ -113,7 +113,7 @@ function changed(sample: unknown, likeness: Likeness, n: number): unknown {
   return likeness === 'prefixed' ? `${sample}${PREFIX}${n}` : `${sample}${n}`
 }
 
-/** Long texts that somebody has to read: digits, exponents, lists of things. */
+/** Long texts that are expensive to parse: digits, exponents, lists. */
 export function longText(random: Random, type: string, bytes: number): string {
   const pieces = [
     '9',

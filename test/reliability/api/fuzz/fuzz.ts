@@ -19,7 +19,7 @@ export interface FuzzOptions {
   readonly requests: number
   readonly clients: number
   readonly datastore: string
-  /** Told now and then. */
+  /** Called from time to time. */
   readonly progress?: (done: number) => void
 }
 
@@ -39,7 +39,7 @@ export interface FuzzReport {
 const SLOW_MS = 15_000
 /** How long an answer without end is read. */
 const ENDLESS_MS = 300
-/** Reports of more help nobody. */
+/** The limit of reported problems. */
 const MAX_PROBLEMS = 50
 const FLAGS = [
   '--runtime-config=api/all=true',

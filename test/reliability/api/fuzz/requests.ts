@@ -24,7 +24,7 @@ export interface FuzzRequest extends RawRequest {
 }
 
 const KINDS: readonly Kind[] = groups.flatMap(({ versions }) => versions.flatMap(({ kinds }) => kinds))
-/** These are asked for as often as all others together: they have the most code. */
+/** Half of all requests use these kinds, because they have the most code. */
 const MAIN_KINDS = KINDS.filter(
   ({ kind, version }) =>
     /^(Pod|Service|ConfigMap|Deployment|Namespace|Node|Job|StatefulSet|Secret|CustomResourceDefinition)$/.test(kind) &&
@@ -76,7 +76,7 @@ function resourceRequest(random: Random, person: Person): FuzzRequest {
 
 function subresourceIn(random: Random, { subresources }: Kind): string {
   if (subresources.length === 0 || !oneIn(random, 4)) return ''
-  // What dials a node is somebody else's test; it would only wait for addresses that do not answer.
+  // Other tests cover subresources that connect to nodes; here they would only wait for timeouts.
   const able = subresources.filter(({ name }) => !/^(proxy|exec|attach|portforward|log)$/.test(name))
   return able.length === 0 ? '' : oneIn(random, 30) ? 'zork' : pick(random, able).name
 }
@@ -164,7 +164,7 @@ function queryIn(random: Random, method: string): string {
     const [name, values] = pick(random, QUERIES)
     parts.push(`${name}=${encodedOrNot(random, pick(random, values))}`)
   }
-  // A watch that nobody stops would outlive its request's turn.
+  // Without a timeout a watch would not end.
   if (parts.some((part) => part.startsWith('watch='))) parts.push('timeoutSeconds=1')
   return parts.length === 0 ? '' : `?${parts.join('&')}`
 }

@@ -55,7 +55,7 @@ const flowMap = (bytes: number): string => `{${repeated((n) => `${n === 0 ? '' :
 const blockMap = (bytes: number): string => repeated((n) => `  key-${n}: value\n`, bytes)
 const yamlHead = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hostile}\n'
 
-/** Each of them is made once, when first asked for. */
+/** Each document is created at its first use. */
 const MAKERS: Readonly<Record<string, readonly [contentType: string, make: () => string]>> = {
   'one long text': [JSON_TYPE, () => configMap(`{"a":"${'x'.repeat(MAX - 200)}"}`)],
   'many keys': [JSON_TYPE, () => configMap(`{${keys(MAX)}}`)],

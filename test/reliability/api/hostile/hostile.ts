@@ -18,7 +18,7 @@ const OFFENDER = fileURLToPath(new URL('offender.ts', import.meta.url))
 
 /** What others' requests may take, the slowest one in a hundred aside. */
 export const P99_LIMIT_MS = 250
-/** What the server may have in memory, whatever is done to it; the 50,000 objects of the lists included. */
+/** The limit of the server's memory under any attack, including the 50,000 objects of the lists. */
 export const MEMORY_LIMIT_MB = 1024
 
 export interface SiegeOptions {
@@ -26,7 +26,7 @@ export interface SiegeOptions {
   readonly durationMs: number
   readonly scale: number
   readonly datastore: string
-  /** Told after each. */
+  /** Called after each attack. */
   readonly progress?: (phase: Phase) => void
 }
 

@@ -115,7 +115,7 @@ const WRONG = [
   '--help',
 ]
 
-/** `exec x -- true --nosuch` is what the container is asked. */
+/** Inserts the flag before `--`, because arguments behind it belong to the program in the container. */
 function withFlag(command: string, flag: string): string {
   const [words = '', ...rest] = command.split(' -- ')
   return [`${words} ${flag}`, ...rest].join(' -- ')
