@@ -26,7 +26,24 @@ describe('findBannedWords', () => {
     assert.deepEqual(wordsIn(source.join('\n')), ['1 told', '2 said', '3 of its own', '4 is let'])
   })
 
-  it('ignores strings that are neither log messages nor test names', () => {
+  it('finds banned phrases in flag usages and help texts', () => {
+    const source = [
+      "const image = flag(string, '', 'What ' + 'was said')",
+      "const row = { short: 'Held', long: `Told` }",
+      "const all = flag(strings, ['a', 'b'], 'A wish')",
+    ]
+    assert.deepEqual(wordsIn(source.join('\n')), ['1 said', '2 Held', '2 Told', '3 wish'])
+  })
+
+  it('checks every string of a file of flags', () => {
+    const source = "const rows = { port: 'int The port that is held' }"
+    assert.deepEqual(wordsIn(source), [])
+    for (const path of ['cmd/proxy/flags.ts', 'control-plane/flags/access-flags.ts']) {
+      assert.deepEqual(findBannedWords(source, path), [{ line: 1, word: 'held' }])
+    }
+  })
+
+  it('ignores other strings', () => {
     assert.deepEqual(wordsIn("throw new Error('the lock is held')\nconst pattern = /'held/\nconst b = `told`"), [])
   })
 

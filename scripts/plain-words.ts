@@ -1,10 +1,10 @@
 /**
- * The check of the words in CONTRIBUTING.md: it counts banned words in identifiers, comments, log messages and test
- * names. The file scripts/plain-words.json has the number that each folder of `src` still contains. That number may
+ * Counts banned words of CONTRIBUTING.md in identifiers, comments, log messages, test names, flag usages and help
+ * texts. The file scripts/plain-words.json has the number that each folder of `src` still contains. That number may
  * only fall.
  *
- * `npm run words [FOLDER]` lists the findings below a folder of `src`, `--texts FOLDER` lists every comment, log
- * message and test name there, `--write` lowers the numbers in the JSON file.
+ * `npm run words [FOLDER]` lists the findings below a folder of `src`, `--texts FOLDER` lists every checked text there,
+ * `--write` lowers the numbers in the JSON file.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const IDENTIFIER_WORDS = new Set(
 /** Participles and vague nouns that are no names of types. */
 const TYPE_NAMES = new Set(['Place', 'Places', 'Asked', 'Ask', 'Known', 'Held', 'Said', 'Seen', 'Told', 'Wish', 'News'])
 
-/** Phrases that no comment, log message or test name contains. */
+/** Phrases that no checked text contains. */
 const PHRASES =
   /\b(?:told|said|wish(?:es|ed)?|news|held|doom(?:ed|s)?|judged?|judges|judgement|heard|of (?:its|their) own|as it is|(?:is|are|was|were|be|been|being) let)\b/gi
 
@@ -31,11 +31,11 @@ export interface Finding {
   readonly word: string
 }
 
-/** Every banned word in a TypeScript source. */
-export function findBannedWords(source: string): Finding[] {
+/** Every banned word in a TypeScript source. In a file of flags (`flags.ts`, `access-flags.ts`), every string is a text. */
+export function findBannedWords(source: string, path = ''): Finding[] {
   const pieces = splitSource(source)
   const found = pieces.flatMap(({ type, text, start }) => (type === 'code' ? bannedIdentifiers(text, start) : []))
-  for (const { text, start } of sentencesOf(source, pieces)) {
+  for (const { text, start } of sentencesOf(source, path, pieces)) {
     for (const match of text.matchAll(PHRASES)) found.push({ at: start + match.index, word: match[0] })
   }
   if (found.length === 0) return []
@@ -49,18 +49,30 @@ function lineCounter(source: string): (at: number) => number {
   return (at) => 1 + ends.filter((end) => end < at).length
 }
 
-/** The comments, log messages and names of tests. */
-function sentencesOf(source: string, pieces: readonly Piece[] = splitSource(source)): Piece[] {
-  return pieces.filter(({ type }, n) => type === 'comment' || (type === 'string' && isSentence(pieces[n - 1])))
+/** The comments, log messages, names of tests, flag usages and help texts. */
+function sentencesOf(source: string, path: string, pieces: readonly Piece[] = splitSource(source)): Piece[] {
+  const usages = new Set([...source.matchAll(FLAG_USAGE)].map((match) => match.index + match[0].length))
+  const isFlags = FLAG_FILE.test(path)
+  let isContinued = false
+  return pieces.filter(({ type, text, start }, n) => {
+    if (type === 'code' && !/^\s*\+?\s*$/.test(text)) isContinued = false
+    if (type !== 'string') return type === 'comment'
+    isContinued ||= isFlags || usages.has(start) || isSentence(pieces[n - 1])
+    return isContinued
+  })
 }
+
+const FLAG_FILE = /(?:^|[/-])flags\.ts$/
+/** The call of `flag` up to its third argument, the usage. */
+const FLAG_USAGE = /\bflag\(\s*[^,'"`]+,\s*(?:'[^']*'|\[[^\]]*\]|[^,'"`[]+),\s*(?=['"`])/g
 
 function isSentence(before: Piece | undefined): boolean {
   return before?.type === 'code' && BEFORE_SENTENCE.test(before.text)
 }
 
-/** Code that ends like this is followed by a log message or the name of a test. */
+/** Code that ends like this is followed by a log message, the name of a test or a help text. */
 const BEFORE_SENTENCE =
-  /(?:\blog(?:ger)?\??\.(?:info|warn|error|debug|v\(\d\)\??\.info)|\b(?:it|test|describe|suite))\(\s*$/
+  /(?:\blog(?:ger)?\??\.(?:info|warn|error|debug|v\(\d\)\??\.info)\(|\b(?:it|test|describe|suite)\(|\b(?:short|long|summary):)\s*$/
 
 function bannedIdentifiers(code: string, start: number): { at: number; word: string }[] {
   return [...code.matchAll(/[A-Za-z_$][\w$]*/g)].flatMap((match) => {
@@ -83,7 +95,7 @@ export function countByRoom(sources: ReadonlyMap<string, string>): Record<string
   const counts: Record<string, number> = {}
   for (const [path, text] of sources) {
     const room = path.slice(0, Math.max(0, path.indexOf('/')))
-    const count = findBannedWords(text).length
+    const count = findBannedWords(text, path).length
     if (count > 0) counts[room] = (counts[room] ?? 0) + count
   }
   return counts
@@ -113,7 +125,7 @@ export function compareCounts(
 function listFindings(folder: string): void {
   const found = [...readSources()]
     .filter(([path]) => path.startsWith(folder))
-    .flatMap(([path, text]) => findBannedWords(text).map(({ line, word }) => `src/${path}:${line}: ${word}`))
+    .flatMap(([path, text]) => findBannedWords(text, path).map(({ line, word }) => `src/${path}:${line}: ${word}`))
   for (const line of found) console.log(line)
   console.log(`${found.length} banned words`)
 }
@@ -123,7 +135,7 @@ function listTexts(folder: string): void {
     if (!path.startsWith(folder)) continue
     const lineAt = lineCounter(source)
     console.log(`\nsrc/${path}`)
-    for (const { start, text } of sentencesOf(source)) {
+    for (const { start, text } of sentencesOf(source, path)) {
       console.log(`${lineAt(start)}: ${text.replaceAll(/\n\s*(?:\*|\/\/)?/g, ' ')}`)
     }
   }

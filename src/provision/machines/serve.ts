@@ -1,4 +1,4 @@
-/** Executes the calls of `hyperkube build` on a machine, and sends each answer as soon as it is ready. */
+/** Executes the calls of `hyperkube build` on a machine, and sends each answer immediately. */
 import type { Readable, Writable } from 'node:stream'
 
 import { type Machine, MACHINE_CALLS, type MachineCall } from '../machine.ts'
