@@ -293,7 +293,7 @@ async function socketsOf({ address, ...flags }: TargetFlags, context: Context): 
 const COMMANDS: readonly Command[] = [
   { name: 'load', short: 'Import images from archives', load: () => Promise.resolve(load) },
   { name: 'list', aliases: ['ls'], short: 'List images and their sizes', load: () => Promise.resolve(list) },
-  { name: 'rm', aliases: ['remove'], short: 'Removes images', load: () => Promise.resolve(rm) },
+  { name: 'rm', aliases: ['remove'], short: 'Remove images', load: () => Promise.resolve(rm) },
   { name: 'pull', short: 'Pull images from their registries', load: () => Promise.resolve(pull) },
 ]
 

@@ -32,25 +32,25 @@ const FLAGS = {
       'sqlite',
       'The `store` of the objects: sqlite, sqlite:FILE, or comma-separated URLs of an etcd cluster',
     ),
-    listen: flag(string, '127.0.0.1:8443', 'The `address` and port for people and agents, such as 0.0.0.0:443'),
+    listen: flag(string, '127.0.0.1:8443', 'The `address` and port for users and agents, such as 0.0.0.0:443'),
     'server-url': flag(
       string,
       '',
-      'The `URL` by which people and agents reach the server, behind a load balancer too (default: made of --listen)',
+      'The `URL` at which users and agents reach the server, or its load balancer (default: derived from --listen)',
     ),
     'tls-cert-file': flag(
       string,
       '',
-      'PEM `file` with the certificate of the server (default: one of its own authority)',
+      'PEM `file` with the certificate of the server (default: signed by an authority that the server creates)',
     ),
     'tls-private-key-file': flag(string, '', 'PEM `file` with the key of --tls-cert-file'),
-    'trusted-proxies': flag(strings, [], 'Addresses and CIDR ranges of proxies whose X-Forwarded-For is believed'),
+    'trusted-proxies': flag(strings, [], 'Addresses and CIDR ranges of proxies whose X-Forwarded-For header is trusted'),
     'api-port': flag(int, 0, 'Port on 127.0.0.1 of the API server of the management cluster. 0 picks a free port.'),
     'agent-image': flag(string, '', 'The `image` of the agent in imported clusters'),
     'audit-log-path': flag(
       string,
       '',
-      'The `file` with one JSON line for each request: who, what, which cluster (default: audit.log in the data directory; - is standard output)',
+      'The `file` with one JSON line for each request: user, method, path and cluster (default: audit.log in the data directory; - is standard output)',
     ),
   },
   logs: LOG_FLAGS,
@@ -65,8 +65,8 @@ const KUBECONFIG_FILE = 'admin.kubeconfig'
 export const server: Program = defineProgram({
   name: 'server',
   long:
-    'server manages many Kubernetes clusters from one place: people log in once and reach every cluster with their own rights.\n\n' +
-    'Clusters join by an agent that connects to the server, so the server needs no way into their networks.',
+    'server manages many Kubernetes clusters from one place: users log in once and reach every cluster with their permissions.\n\n' +
+    'An agent in each cluster connects to the server, so the server needs no access to the networks of clusters.',
   version: kubernetesVersion(),
   flags: FLAGS,
   run: runServer,

@@ -13,7 +13,7 @@ const SUPERVISING: readonly Command[] = [
     short: 'Supervise the three programs with a settings file',
     load: async () => (await import('./supervise.ts')).run,
   },
-  { name: 'once', short: 'Check them once', load: async () => (await import('./supervise.ts')).once },
+  { name: 'once', short: 'Check the three programs once', load: async () => (await import('./supervise.ts')).once },
   { name: 'agent', short: 'Follow the plan of a server', load: async () => (await import('./agent.ts')).agent },
   {
     name: 'status',
