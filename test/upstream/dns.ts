@@ -33,39 +33,39 @@ interface Named {
   readonly pid: number
 }
 
-/** Why some answers are not the same. */
+/** The accepted differences, each with its reason. */
 const REASONS: readonly (readonly [is: (asked: Asked, ours: string, theirs: string) => boolean, why: string])[] = [
   [
     ({ name }, ours, theirs) => /^away|example\.com$/i.test(name) && untimed(ours) === untimed(theirs),
-    'answers of others are kept here, with what is left of their TTL',
+    'our server caches upstream answers and returns the remaining TTL',
   ],
   [
     ({ type }, ours) => type === TYPE.SOA && ours.startsWith('rcode 3'),
-    'CoreDNS does not look whether a name is there when it is asked for its SOA',
+    'CoreDNS answers SOA queries without a check that the name exists',
   ],
   [
     ({ name }) => /^ns\.dns\.cluster\.local$/i.test(name),
-    'CoreDNS names addresses of its machine where it finds no kube-dns, some questions aside; here nobody is named then',
+    'without a Service kube-dns, CoreDNS answers most queries with addresses of its machine; our answer is empty',
   ],
   [
     ({ name, type }) => name === DOMAIN && type === TYPE.NS,
-    'CoreDNS names addresses of its machine where it finds no kube-dns; here nobody is named then',
+    'without a Service kube-dns, CoreDNS answers with addresses of its machine; our answer is empty',
   ],
   [
     ({ name }) => /^(?:lost|gone|inside|twice)\.shop/i.test(name),
-    'an alias is told even when what it names has no such record: the client learns which name lacks it',
+    'our answer contains an alias even if its target lacks the record, so that clients see which name lacks it',
   ],
   [
     ({ type }, ours, theirs) => type === TYPE.TXT && ours.startsWith('rcode 0') && theirs.startsWith('rcode 3'),
-    'CoreDNS denies names above others when it is asked for their text',
+    'CoreDNS answers NXDOMAIN to TXT queries for names that only have names below them',
   ],
   [
     ({ name, type }) => type === TYPE.SRV && /\.pod\.cluster\.local$/i.test(name),
-    'the address of a pod has no ports: CoreDNS says port 0',
+    'the name of a pod has no SRV record: CoreDNS answers with port 0',
   ],
   [
     ({ name, type }) => /^away\.shop/i.test(name) && type === TYPE.TXT,
-    'texts behind an alias are not fetched: addresses are what aliases are for',
+    'our server resolves only the addresses behind an alias, not its TXT records',
   ],
 ]
 
@@ -85,7 +85,7 @@ async function main(): Promise<number> {
   for (const made of CLUSTER) await make(server, made)
   let failed = 0
   if (wants('answers')) {
-    // Without its cache, so that TTLs can be compared.
+    // CoreDNS runs without its cache, so that TTLs can be compared.
     await using pair = await startPair(folder, kubeconfig, { caches: false })
     failed += await compare(pair.servers)
   }
@@ -101,7 +101,7 @@ async function make(server: Server, [path, body]: Made): Promise<void> {
 
 interface PairOptions {
   readonly core?: number
-  /** Whether CoreDNS keeps its answers for half a minute, changed or not. */
+  /** Whether CoreDNS caches its answers for half a minute, even if they change. */
   readonly caches?: boolean
 }
 
@@ -143,7 +143,7 @@ async function startTheirs(
 ): Promise<Named> {
   const port = portOf(0)
   const corefile = join(folder, 'Corefile')
-  // As upstream's addon has it, without what belongs to a pod.
+  // The Corefile of upstream's addon, without the parts for a pod.
   await writeFile(
     corefile,
     `.:${port} {
@@ -228,7 +228,7 @@ async function measureLoad(folder: string, kubeconfig: string): Promise<void> {
       `db.shop.svc.${DOMAIN} A`,
       `kubernetes.default.svc.${DOMAIN} A`,
     ],
-    // What ndots:5 makes of every name that is not there.
+    // The names that ndots:5 makes of every missing name.
     'names that are not there': Array.from({ length: 20_000 }, (_, nth) => `miss-${nth}.shop.svc.${DOMAIN} A`),
   }
   await using pair = await startPair(folder, kubeconfig, { core: 0 })
@@ -261,7 +261,7 @@ async function measureLoad(folder: string, kubeconfig: string): Promise<void> {
   }
 }
 
-/** From the other core. */
+/** Runs dnsperf on core 1. */
 async function dnsperf(args: readonly string[]): Promise<string> {
   return (await run('taskset', ['-c', '1', 'dnsperf', ...args], { maxBuffer: 64 << 20 })).stdout
 }
@@ -308,7 +308,7 @@ async function measureSize(folder: string, kubeconfig: string, server: Server): 
   await measureChange(pair.servers, server)
 }
 
-/** From the answer of the API server to the first answer that tells of the change. */
+/** Measures the time from the response of the API server to the first DNS answer with the change. */
 async function measureChange(servers: readonly Named[], server: Server): Promise<void> {
   const took = new Map<string, number[]>(servers.map(({ name }) => [name, []]))
   for (let nth = 0; nth < 50; nth++) {

@@ -22,11 +22,11 @@ const MISSING: Missing = [
   [/^go_/, 'there is no Go run time'],
   [
     /^(?:aggregator_openapi|apiextensions)_/,
-    'OpenAPI is made when it is asked for; what has changed is found while it is judged',
+    'OpenAPI documents are built on request, and changes of definitions are found during their validation',
   ],
   [/^apiserver_kube_aggregator_/, 'certificates without names or with SHA-1 are refused'],
   [/^apiserver_webhooks_/, 'certificates without names or with SHA-1 are refused'],
-  [/^apiserver_admission_step_admission_duration_seconds_summary$/, 'its histogram tells the same'],
+  [/^apiserver_admission_step_admission_duration_seconds_summary$/, 'the histogram contains the same data'],
   [/^aggregator_discovery_(?:nopeer|peer)/, 'discovery is not merged with that of peers'],
   [/^apiserver_flowcontrol_epoch_advance_total$/, 'the progress of queues does not overflow'],
   [
@@ -35,27 +35,27 @@ const MISSING: Missing = [
   ],
   [/^apiserver_(?:egress_dialer|externaljwt|peer_|rerouted)/, 'neither egress selectors, external signers nor peers'],
   [/^apiserver_(?:authentication|authorization)_config_controller|^apiserver_authentication_jwt/, 'not counted yet'],
-  [/^apiserver_cache_list_(?:fetched|returned)/, 'most lists are bytes made before, in which nobody counts objects'],
-  [/^apiserver_storage_list/, 'lists come from the watch cache; only states of the past are read from the store'],
+  [/^apiserver_cache_list_(?:fetched|returned)/, 'most lists consist of cached bytes, whose objects are not counted'],
+  [/^apiserver_storage_list/, 'lists come from the watch cache; only older states are read from the store'],
   [/^apiserver_(?:storage_decode|terminated_watchers)/, 'not counted yet'],
-  [/^watch_cache_capacity/, 'what the cache keeps of the past is bounded by time, not by number and kind'],
-  [/^etcd_(?:bookmark|lease)/, 'leases are the store’s own, which shares them as it likes'],
-  [/^apiserver_clusterip_repair/, 'repairs of addresses are told in events'],
+  [/^watch_cache_capacity/, 'the history of the watch cache is limited by time, not by a number for each kind'],
+  [/^etcd_(?:bookmark|lease)/, 'leases belong to the store, which shares them among keys'],
+  [/^apiserver_clusterip_repair/, 'events report repairs of addresses'],
   [
     /^apiserver_(?:request_timestamp|request_post_timeout|request_aborts|selfrequest)/,
-    'counted when it happens, or never',
+    'a series exists only after its first event',
   ],
   [
     /^apiserver_(?:validation_declarative|validation_duplicate|delegated_auth)/,
-    'validation is of one kind; nobody asks another server',
+    'there is one implementation of validation, and no delegation to another server',
   ],
   [/^authentication_token_cache/, 'tokens are checked by signature each time'],
   [/^node_authorizer_graph/, 'not counted yet'],
   [
     /^(?:rest_client|workqueue|leader_election|informer|reflector|running_managed|controller_)/,
-    'the server is no client of itself',
+    'the server has no client connection to itself',
   ],
-  [/^(?:grpc_client|etcd_version|promhttp|scrape_|hidden_|disabled_)/, 'of a library that is not here'],
+  [/^(?:grpc_client|etcd_version|promhttp|scrape_|hidden_|disabled_)/, 'these belong to a Go library'],
 ]
 
 async function main(): Promise<number> {
@@ -81,7 +81,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** One of each, so that families with labels have something to show. */
+/** Sends one request of each kind, so that families with labels have series. */
 async function exercise(target: Target): Promise<void> {
   const maps = '/api/v1/namespaces/default/configmaps'
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'seen' } }

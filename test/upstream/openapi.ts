@@ -16,7 +16,7 @@ type Json = unknown
 type JsonMap = Readonly<Record<string, Json>>
 
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
-/** How many differences of one document are shown. */
+/** The number of differences that are printed for each document. */
 const SHOWN = 20
 
 interface Document {
@@ -39,7 +39,7 @@ async function get(server: Server, document: Document): Promise<Json> {
 const MAX_TURNS = 20
 const TURN_MS = 500
 
-/** Everything upstream has to say; what ours has beyond that shows in the indices. */
+/** All documents of upstream's server; the indices show which ones only our server has. */
 async function documentsOf(server: Server): Promise<Document[]> {
   const groups = (await get(server, { path: '/apis' })) as { groups: { versions: { groupVersion: string }[] }[] }
   const versions = groups.groups.flatMap((group) => group.versions.map(({ groupVersion }) => `/apis/${groupVersion}`))
@@ -56,16 +56,16 @@ async function documentsOf(server: Server): Promise<Document[]> {
   ]
 }
 
-/** Values that cannot be the same, or that are ours to word. */
+/** Fields that always differ, or that have our own texts. */
 const MASKED = new Set(['description', 'serverAddress', 'serverRelativeURL'])
-/** Places that differ for a reason. */
+/** Accepted differences, each with its reason. */
 const LISTED: readonly (readonly [place: RegExp, reason: string])[] = [
   [
     /^\/definitions\/io\.k8s\.apimachinery\.pkg\.apis\.meta\.v1\.(?:DeleteOptions|WatchEvent)\/x-kubernetes-group-version-kind/,
     'upstream lists every group version that its programs know, we list those that are served',
   ],
 ]
-/** In OpenAPI the order of these means nothing. */
+/** Lists whose order has no meaning in OpenAPI. */
 const SETS = new Set(['required', 'enum', 'consumes', 'produces', 'schemes'])
 
 function differences(theirs: Json, ours: Json, at = ''): string[] {
@@ -85,7 +85,7 @@ function differences(theirs: Json, ours: Json, at = ''): string[] {
   return [`    ${at}: ${short(theirs)} / ${short(ours)}`]
 }
 
-/** Upstream names parameters that come often and refers to them; we write them out. */
+/** Inlines parameters, because upstream refers to common ones and we repeat them. */
 function withParameters(document: Json): Json {
   if (!isMap(document) || !isMap(document['parameters'])) return document
   const { parameters, ...rest } = document
@@ -96,7 +96,10 @@ function withParameters(document: Json): Json {
   })
 }
 
-/** A reference that has a description beside it stands in `allOf`; descriptions are not compared. */
+/**
+ * Replaces `allOf` with a single reference by that reference. Upstream needs `allOf` for descriptions, which are not
+ * compared.
+ */
 function withPlainReferences(document: Json): Json {
   return JSON.parse(JSON.stringify(document), (_key, value: Json) => {
     if (!isMap(value) || !Array.isArray(value['allOf']) || value['allOf'].length !== 1) return value

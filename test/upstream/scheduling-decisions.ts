@@ -34,9 +34,9 @@ import { type Given, PROVISIONER } from './scheduling-volumes.ts'
 
 const LOOK_EVERY_MS = 5
 const AT_ONCE = 25
-/** Longer than anybody backs off. */
+/** Longer than the longest backoff. */
 const PATIENCE_MS = 12_000
-/** Where upstream looks at some nodes only, chance says which. */
+/** Below this number of candidates, upstream's preemption considers all of them; otherwise a random part. */
 const ALL_CANDIDATES = 100
 const SELECTED = 'volume.kubernetes.io/selected-node'
 /** The kinds of objects that cases leave behind, in the order of their deletion. */
@@ -57,11 +57,11 @@ interface Decided {
   readonly nominated: string
 }
 
-/** What came of the decisions that have something in common. */
+/** Results of the decisions about pods with a common property. */
 export interface Tally {
   decisions: number
   placed: number
-  /** Nodes that had their points compared. */
+  /** The number of nodes whose scores were compared. */
   points: number
   preempting: number
   differ: number
@@ -96,7 +96,7 @@ export class Comparison {
     const { cluster } = this.#ours
     await until(() => cluster.nodes.length === drawn.nodes.length && cluster.podCount === drawn.placed.length)
     await this.#catchUp(GIVEN)
-    // Upstream's has as long to see the same.
+    // Gives upstream's scheduler time to receive the same events.
     await sleep(realClock, 300)
     for (const pod of drawn.pods) await this.#one(seed, drawn, pod as Pod)
     await this.#clear()
@@ -119,7 +119,7 @@ export class Comparison {
     await this.#client.patch(kind, { namespace, name, subresource: 'status' }, { type: 'merge', value })
   }
 
-  /** Claims that name a volume are bound to it, or lost. */
+  /** Waits until claims that name a volume are bound or lost. */
   async #untilBound(): Promise<void> {
     for (let isDone = false; !isDone;) {
       const { items } = await this.#client.list(PersistentVolumeClaims, {})
@@ -128,13 +128,13 @@ export class Comparison {
     }
   }
 
-  /** Each began at a time of its own, so that who is more important is never up to chance. */
+  /** Sets distinct start times, so that the choice of preemption victims is not random. */
   async #begin({ metadata: { namespace, name = '' } }: Pod, at: number): Promise<void> {
     const value = { status: { phase: 'Running', startTime: timeOf(1e12 + at * 60_000) } }
     await this.#client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'merge', value })
   }
 
-  /** Until ours has heard everything that is stored. */
+  /** Waits until our scheduler has received everything that is stored. */
   async #catchUp(kinds: readonly Kind[]): Promise<void> {
     for (const kind of kinds) {
       const heard = this.#ours.of(kind)
@@ -155,7 +155,7 @@ export class Comparison {
     if (drawn.claims.length > 0) await this.#catchUp([PersistentVolumeClaims, PersistentVolumes])
     await until(() => this.#ours.of(Pods).get(`${namespace}/${name}`) !== undefined)
     const ours = this.#ours.dryRun(made)
-    if (ours === undefined) throw new Error('nobody decides about it')
+    if (ours === undefined) throw new Error('our scheduler made no prediction for the pod')
     const value = { spec: { schedulingGates: null } }
     await this.#client.patch(Pods, { namespace, name }, { type: 'merge', value })
     const theirs = await this.#decided(made)
@@ -184,7 +184,7 @@ export class Comparison {
     await until(() => this.#ours.cluster.placed(pod.metadata.uid ?? '') === node)
   }
 
-  /** It goes, and those that went for it; or only those, and it gets its place. */
+  /** Deletes an unscheduled pod and its preemption victims; or only the victims, after which the pod is scheduled. */
   async #giveUp(seed: number, pod: Pod, { nominated }: Decided): Promise<void> {
     const { namespace, name = '' } = pod.metadata
     const isPlaced = nominated !== '' && pod.spec.volumes === undefined
@@ -208,11 +208,14 @@ export class Comparison {
     await this.#settle(pod, theirs)
   }
 
-  /** What ours would decide about the pod after each that went: upstream's may try when some are gone, and find another place. */
+  /**
+   * Deletes the victims one by one and returns our prediction after each, because upstream may retry before all are
+   * gone and choose another node.
+   */
   async #endGoing(pod: Pod | undefined): Promise<DryRunResult[]> {
     const views: DryRunResult[] = []
     const { namespace, name = '' } = pod?.metadata ?? {}
-    // As it is before they go: by the time one has gone it may have its place.
+    // Read before the deletions, because the pod may be scheduled after the first one.
     const waiting = pod === undefined ? undefined : await this.#client.get(Pods, { namespace, name })
     for (const { metadata } of await this.#going()) {
       const where = { namespace: metadata.namespace, name: metadata.name ?? '' }
@@ -220,7 +223,7 @@ export class Comparison {
       await until(() => this.#ours.cluster.placed(metadata.uid ?? '') === undefined)
       if (waiting === undefined) continue
       const view = this.#ours.dryRun(waiting)
-      if (view === undefined) throw new Error('nobody decides about it')
+      if (view === undefined) throw new Error('our scheduler made no prediction for the pod')
       views.push(view)
     }
     return views
@@ -270,7 +273,7 @@ export class Comparison {
     }
   }
 
-  /** Where it went after all; nowhere when nothing happens for long. */
+  /** Waits for the node of the pod; an empty name after a timeout. */
   async #placed({ metadata: { namespace, name = '' } }: Pod): Promise<Decided> {
     for (let waitedMs = 0; ; waitedMs += LOOK_EVERY_MS) {
       const { nodeName: node = '' } = (await this.#client.get(Pods, { namespace, name })).spec
@@ -288,7 +291,7 @@ export class Comparison {
     for (const claim of wanting) await this.#client.create(PersistentVolumes, madeFor(claim)).catch(() => undefined)
   }
 
-  /** What upstream's said about a pod in its log since the last one. */
+  /** The scores of a pod in the log of upstream's scheduler since the previous call. */
   async #points(pod: string): Promise<{ totals: Map<string, number>; plugins: Map<string, string[]> }> {
     const totals = new Map<string, number>()
     const plugins = new Map<string, string[]>()
@@ -349,7 +352,7 @@ function comparePoints(
     const { reasons } = search.refused ?? search.refusals.get(theirs.node) ?? {}
     return `does not fit on ${theirs.node}: ${reasons?.join()}`
   }
-  // A single node that fits gets no points.
+  // Upstream does not score a single feasible node.
   if (totals.size === 0) return own.size === 1 ? undefined : `fits on ${own.size} nodes, theirs on one`
   const wrong = [...totals].filter(([node, total]) => own.get(node) !== total)
   if (wrong.length === 0 && totals.size === own.size) return undefined
@@ -359,7 +362,7 @@ function comparePoints(
   return `points ${shown.join(', ')}; ${own.size} nodes for ${totals.size}`
 }
 
-/** What a decision is about. */
+/** The properties of a pod by which results are counted. */
 function kindsOf({ metadata, spec }: Pod, { claims }: SchedulingCase): string[] {
   const used = (spec.volumes ?? []).flatMap(({ persistentVolumeClaim, gcePersistentDisk }) => {
     if (gcePersistentDisk !== undefined) return ['volumes: disk']
@@ -379,7 +382,7 @@ function kindsOf({ metadata, spec }: Pod, { claims }: SchedulingCase): string[] 
   return [...Object.keys(is).filter((kind) => is[kind]), ...new Set(used)]
 }
 
-/** Some at a time. */
+/** Creates objects with limited concurrency. */
 async function together<T>(all: readonly T[], make: (one: T, at: number) => Promise<void>): Promise<void> {
   for (let from = 0; from < all.length; from += AT_ONCE)
     await Promise.all(all.slice(from, from + AT_ONCE).map((one, at) => make(one, from + at)))

@@ -29,9 +29,9 @@ import type { Server } from './ours.ts'
 const CAPACITY = { cpu: '64', memory: '256Gi', pods: '5000', 'ephemeral-storage': '1Ti' }
 const HEARTBEAT_MS = 10_000
 const LEASE_SECONDS = 40
-/** Of a node that joins later: there is one at a time. */
+/** The address of a node that joins later; scenarios have one of those at a time. */
 const LATER_ADDRESS = '192.0.2.99'
-/** Annotations of pods begin with it. */
+/** The prefix of the annotations on pods. */
 const PREFIX = 'stand-in/'
 
 export interface VirtualNode {
@@ -41,9 +41,12 @@ export interface VirtualNode {
 
 export interface NodesPlan {
   readonly nodes: readonly VirtualNode[]
-  /** Finds nodes for pods as well: round robin, or the one that the pod's affinity names. Default: a scheduler does. */
+  /** Also assigns pods to nodes: round robin, or the node in the pod's affinity. Default: a scheduler does. */
   readonly binds?: boolean
-  /** In each namespace no two pods get ready, end or go within this time, so that what follows is always the same. */
+  /**
+   * The minimum time between two changes of pods in one namespace, so that their consequences are always in the same
+   * order.
+   */
   readonly paceMs?: number
 }
 
@@ -51,7 +54,7 @@ export interface VirtualNodesOptions extends NodesPlan {
   readonly server: Pick<Server, 'port' | 'tls'>
 }
 
-/** The server in the same process, and its time. */
+/** A server in the same process, with its clock. */
 export interface VirtualNodesSurroundings {
   readonly connection: Pick<ApiClientOptions, 'transport' | 'server'>
   readonly clock: Clock
@@ -60,14 +63,14 @@ export interface VirtualNodesSurroundings {
 }
 
 export interface VirtualNodes {
-  /** May do everything. */
+  /** A client with all permissions. */
   readonly client: ApiClient
   readonly clock: Clock
-  /** A node more; also one that was lost, and is well again. */
+  /** Adds a node, or restores a lost one. */
   join(node: VirtualNode): Promise<void>
-  /** From now on the node says nothing any more, and nothing happens to its pods. */
+  /** Stops the heartbeats of the node and all changes of its pods. */
   lose(name: string): void
-  /** Ends what it says; the nodes stay as they are. */
+  /** Stops all heartbeats; the Node objects stay. */
   stop(): Promise<void>
 }
 
@@ -88,7 +91,7 @@ export async function startVirtualNodes({ server, ...plan }: VirtualNodesOptions
   return { ...nodes, stop }
 }
 
-/** The same for a server that is reached in another way, in its time. */
+/** Starts virtual nodes with a given client and clock. */
 export async function startVirtualNodesWith(
   plan: NodesPlan,
   { connection, clock, random, log }: VirtualNodesSurroundings,
@@ -118,7 +121,7 @@ export async function startVirtualNodesWith(
     async join(node) {
       await joinAt(node, LATER_ADDRESS)
       alive.add(node.name)
-      // What was bound to it meanwhile.
+      // Pods that were bound to the node meanwhile.
       for (const { metadata } of (await client.list(Pods, { fieldSelector: `spec.nodeName=${node.name}` })).items) {
         const value = { metadata: { annotations: { [`${PREFIX}seen`]: timeOf(clock.now()) } } }
         await client.patch(Pods, metadata as { name: string }, { type: 'merge', value })
@@ -156,7 +159,8 @@ async function joinNode(
   }
   await client.patch(Nodes, { name, subresource: 'status' }, { type: 'merge', value: { status } })
   await renew(client, name, clock)
-  // A new node is not ready until a controller says so, and not every manager has that one.
+  // The server taints new nodes as not ready, and not every manager under test has the controller that removes the
+  // taint.
   await client.patch(Nodes, { name }, { type: 'merge', value: { spec: { taints: null } } })
 }
 
@@ -174,7 +178,7 @@ async function renew(client: ApiClient, name: string, clock: Clock): Promise<voi
 async function beat(client: ApiClient, alive: ReadonlySet<string>, clock: Clock, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await sleep(clock, HEARTBEAT_MS, signal).catch(() => undefined)
-    // A server that is away is one that comes back.
+    // The server may restart, so failed renewals are ignored.
     if (!signal.aborted) await Promise.all([...alive].map((name) => renew(client, name, clock).catch(() => undefined)))
   }
 }

@@ -6,7 +6,7 @@ import { realClock, sleep } from '#lib/clock.ts'
 
 import type { Place } from './namespaced-cluster.ts'
 
-/** Those that cross a node's link by this port while something happens, `many` of them; read as VXLAN. */
+/** Captures `many` packets on the node's link with this UDP port while `while_` runs, and decodes them as VXLAN. */
 export async function capture(
   { within, link }: Place,
   port: number,
