@@ -26,7 +26,7 @@ const ENTRIES = [
   'testing/public-api.ts',
 ]
 
-describe('sources', () => {
+describe('TypeScript sources', () => {
   const sources = new Map([...readSources(SRC), ...readSources(KITS, 'kits/')])
 
   it('import only from lower layers without cycles, and are in a listed folder and in its index, if it has one', () => {

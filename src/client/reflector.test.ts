@@ -18,7 +18,7 @@ function answer(...lines: readonly object[]): HttpResponse {
   return { status: 200, headers: {}, body, bytes: () => Promise.resolve(bytes), discard: () => undefined } as never
 }
 
-describe('follow', () => {
+describe('follow() of the reflector', () => {
   it('uses list requests if the server cannot stream the initial list', async () => {
     const clock = createVirtualClock()
     const stop = new AbortController()

@@ -17,7 +17,7 @@ async function expectBatches(groups: string[], ...texts: string[]): Promise<void
     groups.push(events.map(({ object }) => (object as ConfigMap).metadata.name).join())
 }
 
-describe('readWatchEvents', () => {
+describe('readWatchEvents() of the API client', () => {
   it('yields the events of one read as one batch, once their lines are complete', async () => {
     const groups: string[] = []
     const [begun, rest] = [line('c').slice(0, 20), line('c').slice(20)]

@@ -5,7 +5,7 @@ import { type Ability, chooseRuntime, containerFault, effectiveCapabilities, rea
 
 const ABLE: Ability = { platform: 'linux', isRoot: true, mayMount: true, missing: undefined }
 
-describe('chooseRuntime', () => {
+describe('chooseRuntime() of a cluster', () => {
   it('uses containers if the machine supports them, and otherwise reports the reason', () => {
     assert.equal(containerFault(ABLE), undefined)
     assert.equal(containerFault({ ...ABLE, platform: 'darwin' }), 'containers need Linux')

@@ -19,7 +19,7 @@ const settings: ContainerdSettings = {
   mayLowerOomScore: false,
 }
 
-describe('containerdPaths', () => {
+describe('containerdPaths() of a private containerd', () => {
   it('derives distinct names from the data directory, within 107 bytes for sockets and 15 for bridges', () => {
     assert.deepEqual(containerdPaths('/var/lib/hyperkube/'), places)
     const other = containerdPaths(`/home/${'long/'.repeat(60)}`)
@@ -32,7 +32,7 @@ describe('containerdPaths', () => {
   })
 })
 
-describe('containerdConfig', () => {
+describe('containerdConfig() of a private containerd', () => {
   it('writes configuration version 2 for containerd 1.x', () => {
     const text = containerdConfig(settings)
     assert.match(text, /^version = 2\nroot = "\/var\/lib\/hyperkube\/containerd\/root"\n/)
@@ -83,7 +83,7 @@ describe('containerdConfig', () => {
   })
 })
 
-describe('networkConfig', () => {
+describe('networkConfig() of a private containerd', () => {
   it('has a range and a default route for each IP family', () => {
     const { name, plugins } = JSON.parse(networkConfig(['10.1.2.0/24', 'fd00:1::/64'], places))
     assert.equal(name, places.network)

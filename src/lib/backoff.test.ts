@@ -55,7 +55,7 @@ describe('exponential delay', () => {
   })
 })
 
-describe('backoff', () => {
+describe('backoff with a seed', () => {
   const policy = { baseMs: 1000, capMs: 30_000, jitter: 0.5 }
 
   it('gives the same delays for the same seed', () => {

@@ -85,7 +85,7 @@ describe('virtual clock', () => {
   })
 })
 
-describe('every()', () => {
+describe('every() of a clock', () => {
   it('repeats until cancelled, even when the task cancels it', async () => {
     const clock = createVirtualClock(0)
     const seen: number[] = []
@@ -99,7 +99,7 @@ describe('every()', () => {
   })
 })
 
-describe('sleep()', () => {
+describe('sleep() of a clock', () => {
   it('rejects with the reason of the signal and leaves no timer', async () => {
     const clock = createVirtualClock()
     const control = new AbortController()

@@ -102,7 +102,7 @@ describe('secure random source', () => {
   })
 })
 
-describe('pick()', () => {
+describe('pick() of random items', () => {
   it('draws every character of the alphabet about equally often, and no others', () => {
     const drawn = pick(createSeededRandom(3), '0123456789abcdef', 16_000)
     const counts = Array.from({ length: 16 }, (_, digit) => drawn.split(digit.toString(16)).length - 1)
@@ -117,7 +117,7 @@ describe('pick()', () => {
 
 const ascending = (a: number, b: number): number => a - b
 
-describe('shuffle()', () => {
+describe('shuffle() with a random source', () => {
   it('keeps every item and does not change its argument', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), fc.integer(), (items, seed) => {

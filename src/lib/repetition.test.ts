@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { createRepetition, firstByKey } from './repetition.ts'
 
-describe('createRepetition()', () => {
+describe('createRepetition() for list items', () => {
   it('returns true for every occurrence of a value but the first', () => {
     assert.deepEqual(['a', 'b', 'a', 'a', '__proto__', '__proto__'].map(createRepetition()), [
       false,

@@ -80,7 +80,7 @@ function hastyClock(): ReturnType<typeof createVirtualClock> {
   return { ...createVirtualClock(), elapsed: () => nowMs++ }
 }
 
-describe('runInSlices', () => {
+describe('runInSlices() of long work', () => {
   function* doubled(of: readonly number[]): Steps<number[]> {
     return yield* flatMapSteps(of, function* (one, at): Steps<number[]> {
       yield

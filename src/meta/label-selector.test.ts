@@ -24,7 +24,7 @@ const full: LabelSelector = {
   ],
 }
 
-describe('asSelector()', () => {
+describe('asSelector() of a LabelSelector', () => {
   it('selects nothing if it is absent and everything if it is empty', () => {
     assert.equal(asSelector(undefined), nothing)
     assert.equal(asSelector(null), nothing)

@@ -58,7 +58,7 @@ describe('matchesRule() for the creation of pod p', () => {
     assert.equal(matchesRule({}, POD), false))
 })
 
-describe('matchRequest()', () => {
+describe('matchRequest() for webhooks and policies', () => {
   const other: Form = {
     resource: { group: 'apps', version: 'v1beta1', resource: 'deployments' },
     kind: { group: 'apps', version: 'v1beta1', kind: 'Deployment' },

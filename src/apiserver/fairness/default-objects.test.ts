@@ -174,7 +174,7 @@ describe('planRefresh() of a default flow control object', () => {
   })
 })
 
-describe('localApiServices()', () => {
+describe('localApiServices() of kube-apiserver', () => {
   /** The group versions that v1.36 serves by default. */
   const stable = (group: string, version: string): boolean =>
     /^v\d+$/.test(version) && group !== 'apiregistration.k8s.io'

@@ -85,7 +85,7 @@ describe('OpenAPI descriptions', () => {
     )
   })
 
-  it('of conditions are shared between kinds, and those of status fields are not', () => {
+  it('are shared between kinds for conditions, and specific to a kind for other status fields', () => {
     assert.equal(
       describeDefinition('io.k8s.api.core.v1.NodeCondition', 'status'),
       'Whether it is so: True, False or Unknown.',
@@ -93,7 +93,7 @@ describe('OpenAPI descriptions', () => {
     assert.match(describeDefinition('io.k8s.api.core.v1.Pod', 'status'), /last observed/)
   })
 
-  it('of status, spec and kind fields inside other structs are specific to the struct', () => {
+  it('are specific to the struct for fields named status, spec and kind inside other structs', () => {
     const odd = [...tableNames.values()].flatMap((table) =>
       [...TABLES].flatMap(([home, types]) =>
         Object.entries(types).flatMap(([type, texts]) => {

@@ -128,7 +128,7 @@ describe('deletion of a kind with a grace period', () => {
   })
 })
 
-describe('checkPreconditions', () => {
+describe('checkPreconditions() of a deletion', () => {
   const kind = { group: 'example.com', version: 'v1', kind: 'Thing', plural: 'things' } as Resource['kind']
   const object: KubeObject = { metadata: { name: 'x', uid: 'u', resourceVersion: '7' } }
   const message = (preconditions: DeleteOptions['preconditions'], marksFirst?: Resource['marksFirst']): string => {

@@ -8,7 +8,7 @@ import { createAuthenticator } from './index.ts'
 
 const withToken = { headers: { authorization: 'Bearer abc' }, rawHeaders: [] } as unknown as Exchange
 
-describe('createAuthenticator', () => {
+describe('createAuthenticator() of the API server', () => {
   it('ignores a bearer token if no token authenticator is configured', () => {
     const { authenticate } = createAuthenticator({ requests: [], tokens: [], apiAudiences: [] })
     assert.equal(authenticate(withToken), undefined)

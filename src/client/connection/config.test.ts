@@ -24,7 +24,7 @@ contexts: [{name: ${name}, context: {cluster: ${name}, user: ${name}, namespace:
 current-context: ${name}
 `
 
-describe('userConfig', () => {
+describe('userConfig() of the API client', () => {
   const files = {
     '/a': entry('one', 'https://one'),
     '/b': entry('one', 'https://other'),
@@ -117,7 +117,7 @@ describe('userConfig', () => {
   }
 })
 
-describe('programConfig', () => {
+describe('programConfig() of the API client', () => {
   it('takes the server from --master and the credentials from the kubeconfig', async () => {
     const text = entry('one', 'https://one').replace('"https://one"', '"https://one", tls-server-name: n')
     const config = await programConfig({ kubeconfig: '/a', master: 'https://master' }, sources({ '/a': text }))
@@ -136,7 +136,7 @@ describe('programConfig', () => {
   })
 })
 
-describe('inClusterConfig', () => {
+describe('inClusterConfig() of the API client', () => {
   const SECRETS = '/var/run/secrets/kubernetes.io/serviceaccount'
 
   it('reads the service account files and variables of a pod', async () => {

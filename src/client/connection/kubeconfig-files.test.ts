@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 
 import { kubeconfigFiles } from './kubeconfig-files.ts'
 
-describe('kubeconfigFiles', () => {
+describe('kubeconfigFiles() of a user', () => {
   const listed = ['/a', '/b', '/a'].join(delimiter)
 
   it('returns only the given file', () => assert.deepEqual(kubeconfigFiles('/c', { KUBECONFIG: listed }), ['/c']))

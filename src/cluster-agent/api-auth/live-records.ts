@@ -96,7 +96,7 @@ function createInformers({ client, random, log }: LiveRecordsOptions): AuthInfor
       random,
       retry: RETRY,
       selection: { namespace: AUTH_NAMESPACE, ...(labelSelector !== '' && { labelSelector }) },
-      onError: (error) => log.error(error, 'Failed to watch', { resource: kind.plural }),
+      onError: (error) => log.error(error, 'Failed to watch API tokens', { resource: kind.plural }),
     })
   return {
     tokens: informer(ClusterAuthTokens),
@@ -154,7 +154,7 @@ async function readCache({ cacheFile, log }: LiveRecordsOptions): Promise<AuthRe
     return readRecords(await readFile(cacheFile, 'utf8'))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      log.error(error, 'Failed to read the cache file', { path: cacheFile })
+      log.error(error, 'Failed to read the cache file of API tokens', { path: cacheFile })
     return undefined
   }
 }
@@ -197,7 +197,7 @@ class CacheFile {
       await writeFileAtomically(cacheFile, text, { mode: MODE })
       this.#written = text
     } catch (error) {
-      log.error(error, 'Failed to write the cache file', { path: cacheFile })
+      log.error(error, 'Failed to write the cache file of API tokens', { path: cacheFile })
     }
   }
 }

@@ -80,7 +80,7 @@ describe('hyperkube build', () => {
   })
 })
 
-describe('progressLine', () => {
+describe('progressLine() of hyperkube build', () => {
   it('prints the start of a step in debug mode', () => {
     const step = { host: 'n', describe: 'start etcd' } as Step
     const progress = { event: 'begin', wave: { name: 'etcd' } as Wave, step } as const

@@ -16,7 +16,7 @@ const candidate = (
   spec: { leaseName: 'l', binaryVersion: '1.36.0', strategy: 'OldestEmulationVersion', ...spec },
 })
 
-describe('pickOldestEmulation', () => {
+describe('pickOldestEmulation() of lease candidates', () => {
   const older = candidate('older', { emulationVersion: '1.35.0' })
   const newer = candidate('newer', { emulationVersion: '1.36.0' })
   const newerBinary = candidate('binary', { emulationVersion: '1.35.0', binaryVersion: '1.37.0' })
@@ -42,7 +42,7 @@ describe('pickOldestEmulation', () => {
   }
 })
 
-describe('pickStrategy', () => {
+describe('pickStrategy() of lease candidates', () => {
   it('picks the strategy of the candidate with the newest binary', () => {
     const mixed = [candidate('a', {}), candidate('b', { binaryVersion: '1.37.0', strategy: 'ex.io/own' })]
     assert.equal(pickStrategy(mixed), 'ex.io/own')

@@ -17,7 +17,7 @@ const ALL = [
   named('node-ipam-controller'),
 ]
 
-describe('chooseControllers', () => {
+describe('chooseControllers() by --controllers', () => {
   const cases: readonly [requested: readonly string[], chosen: readonly string[]][] = [
     [['*'], ['ttl-controller', 'namespace-controller', 'node-ipam-controller']],
     [

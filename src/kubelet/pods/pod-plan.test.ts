@@ -378,7 +378,7 @@ const CASES: readonly Case[] = [
   },
 ]
 
-describe('planPod()', () => {
+describe('planPod() of a pod worker', () => {
   for (const each of CASES)
     it(`${each.name}, in stage ${each.stage}`, () => assert.deepEqual(linesOf(each), each.expected))
 })

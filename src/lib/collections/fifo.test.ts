@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 
 import { Fifo } from './fifo.ts'
 
-describe('fifo', () => {
+describe('first-in, first-out queue', () => {
   it('behaves like an array with push and shift for any order of calls', () => {
     const step = fc.oneof(fc.constant('shift' as const), fc.integer())
     fc.assert(

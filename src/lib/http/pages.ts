@@ -32,7 +32,7 @@ export async function servePages(
     }
     return Promise.resolve()
   }
-  const server = createHttpServer({ serve, clock, onError: (error) => log.error(error, 'Failed to serve a page') })
+  const server = createHttpServer({ serve, clock, onError: (error) => log.error(error, 'Failed to serve page') })
   const at = address.lastIndexOf(':')
   const host = address.slice(0, at).replaceAll(/[[\]]/g, '')
   try {

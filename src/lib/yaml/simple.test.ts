@@ -101,7 +101,7 @@ describe('parser of simple YAML', () => {
     it(`returns undefined for ${name}, which only the full parser supports`, () =>
       assert.equal(parseSimpleYaml(text), undefined))
 
-  it('returns the result of the full parser, or undefined', () => {
+  it('returns the same as the full parser, or undefined for text that it does not support', () => {
     fc.assert(
       fc.property(fc.array(line, { minLength: 1, maxLength: 8 }), (lines) => {
         const text = `${lines.join('\n')}\n`

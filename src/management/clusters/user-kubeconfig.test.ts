@@ -23,7 +23,7 @@ const serversOf = ({ clusters }: Kubeconfig): string[] =>
 
 const MANAGER = `shop ${WAY.server}`
 
-describe('userKubeconfig', () => {
+describe('userKubeconfig() of the management server', () => {
   it('has one context without an authorized endpoint', () => {
     for (const endpoint of [undefined, { enabled: false, fqdn: 'a.example' }])
       assert.deepEqual(serversOf(made(endpoint)), [MANAGER])

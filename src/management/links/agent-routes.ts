@@ -96,7 +96,7 @@ async function serveTunnel(
   try {
     await hub.serve(cluster, tunnel)
   } catch (error) {
-    log.info('Connection to an agent was lost', { cluster, err: (error as Error).message })
+    log.info('Lost connection to agent', { cluster, err: (error as Error).message })
   } finally {
     if (hub.get(cluster) === undefined) onChange(cluster, undefined)
   }

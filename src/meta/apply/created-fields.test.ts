@@ -43,7 +43,7 @@ const object = fc.record(
   { requiredKeys: ['metadata'] },
 )
 
-describe('createdFields', () => {
+describe('createdFields() for managedFields', () => {
   it('returns the same as a comparison with the empty object', () => {
     const excluded = fieldPaths('status', 'spec.zones', 'metadata.labels.a')
     fc.assert(

@@ -5,7 +5,7 @@ import { equalIgnoringTimes } from './equal-ignoring-times.ts'
 
 const entry = { manager: 'm', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: {} } as const
 
-describe('sameButForTimes', () => {
+describe('sameButForTimes() before a write', () => {
   const live = { kind: 'A', metadata: { name: 'a', managedFields: [{ ...entry, time: '2026-01-01T00:00:00Z' }] } }
   const later = [{ ...entry, time: '2026-02-02T00:00:00Z' }]
   const TABLE: readonly [what: string, next: typeof live & { data?: object }, same: boolean][] = [

@@ -32,7 +32,7 @@ describe('toleration with a numeric comparison', () => {
   })
 })
 
-describe('tolerationRule', () => {
+describe('tolerationRule() of controllers', () => {
   it('compares numbers only with the feature gate', () => {
     assert.equal(
       tolerationRule((gate) => gate === 'TaintTolerationComparisonOperators'),

@@ -26,7 +26,7 @@ function connected(far: Partial<Machine> = {}): { machine: Machine; hangUp: () =
   return { machine, hangUp, served }
 }
 
-describe('remoteMachine()', () => {
+describe('remoteMachine() of hyperkube build', () => {
   it('forwards calls, results and binary content', async () => {
     const { machine } = connected()
     const content = Buffer.from([0, 1, 2, 255])

@@ -15,7 +15,7 @@ function hosts(count: number): HostDraft[] {
   }))
 }
 
-describe('planCluster()', () => {
+describe('planCluster() of hyperkube build', () => {
   it('plans etcd first, then the control plane, workers and addons', async () => {
     const desired = desiredCluster(hosts(4))
     const { waves } = planCluster(desired, await observeCluster(desired, new SimulatedSite(hosts(4)).site()), OPTIONS)

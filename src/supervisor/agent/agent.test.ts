@@ -320,7 +320,7 @@ describe('Agent with a server that rejects the node', () => {
       }))
 })
 
-describe('planAnswer()', () => {
+describe('planAnswer() of a server to a node agent', () => {
   const status = (change: object = {}): string =>
     JSON.stringify({
       kind: 'Status',
@@ -334,10 +334,10 @@ describe('planAnswer()', () => {
     })
   const CASES: readonly (readonly [what: string, code: number, body: string, kind: PlanAnswer['kind']])[] = [
     ['a Status of the API for this node', 404, status(), 'not-found'],
-    ['only the message', 404, 'node not found', 'none'],
-    ['the text in a page of a proxy', 502, '<html>cluster not found</html>', 'failed'],
-    ['the message with another code', 500, status({ code: 500 }), 'failed'],
-    ['a Status that another code carries', 403, status(), 'failed'],
+    ['a plain text message', 404, 'node not found', 'none'],
+    ['the error page of a proxy', 502, '<html>cluster not found</html>', 'failed'],
+    ['a Status with another code', 500, status({ code: 500 }), 'failed'],
+    ['a Status whose code differs from the HTTP code', 403, status(), 'failed'],
     ['a Status for another node', 404, status({ details: { name: 'n2', kind: 'nodes' } }), 'none'],
     ['a Status for another kind', 404, status({ details: { name: 'n1', kind: 'pods' } }), 'none'],
     ['a Status without details', 404, status({ details: undefined }), 'none'],
@@ -345,9 +345,9 @@ describe('planAnswer()', () => {
     ['another object', 404, status({ kind: 'List' }), 'none'],
     ['a list', 404, '[]', 'none'],
     ['null', 404, 'null', 'none'],
-    ['half of a Status', 404, status().slice(0, 40), 'none'],
+    ['a truncated Status', 404, status().slice(0, 40), 'none'],
   ]
   for (const [what, code, body, kind] of CASES)
-    it(`returns kind "${kind}" for ${what} with code ${code}`, () =>
+    it(`has kind "${kind}" for ${what}, with HTTP code ${code}`, () =>
       assert.equal(planAnswer(code, body, 'N1').kind, kind))
 })

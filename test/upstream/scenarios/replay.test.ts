@@ -25,7 +25,7 @@ async function play(): Promise<ReadonlyMap<string, Recording>> {
 
 describe('kube-controller-manager', () => {
   for (const { name, allows = [] } of SCENARIOS) {
-    it(`acts like upstream's: ${name}`, () => {
+    it(`has the same outcome as upstream's in scenario ${name}`, () => {
       const [theirs, ours] = [recorded.get(name), played.get(name)]
       assert.ok(theirs !== undefined && ours !== undefined, RECORD)
       assert.deepEqual(compare(allows, theirs, ours).differences, [])

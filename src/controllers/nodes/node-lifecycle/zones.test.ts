@@ -6,7 +6,7 @@ import { createVirtualClock } from '#lib/clock.ts'
 import { controllerSettings } from '../../settings.ts'
 import { evictionRate, TaintQueue, zoneState } from './zones.ts'
 
-describe('zoneStateOf', () => {
+describe('zoneStateOf() in the node lifecycle controller', () => {
   const cases: readonly [ready: number, all: number, state: string][] = [
     [0, 0, 'Normal'],
     [1, 1, 'Normal'],

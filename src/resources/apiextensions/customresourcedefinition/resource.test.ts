@@ -90,7 +90,7 @@ describe('CustomResourceDefinition', () => {
     })
   })
 
-  it('derives its names', () => {
+  it('derives singular and listKind from its kind', () => {
     const { spec } = read({ metadata: { name: 'x' }, spec: { names: { plural: 'foos', kind: 'Foo' }, versions: [] } })
     assert.deepEqual(spec.names, { plural: 'foos', singular: 'foo', kind: 'Foo', listKind: 'FooList' })
     assert.deepEqual(spec.conversion, { strategy: 'None' })

@@ -128,7 +128,7 @@ describe('creation of a pod', () => {
     [{ spec: { volumes: [{ name: 'v', image: {} }] } }, ['spec.volumes[0].image.reference: Required value']],
   ]
   for (const [patch, errors] of invalid) {
-    it(`${errors.length === 0 ? 'accepts' : 'rejects'} ${JSON.stringify(patch)}`, () =>
+    it(`${errors.length === 0 ? 'accepts' : 'rejects'} a plain pod changed by ${JSON.stringify(patch)}`, () =>
       assert.deepEqual(complaints(patch), errors))
   }
 })
