@@ -127,8 +127,16 @@ const LONGEST = 80
 
 /** The value of the first variable in an expression, one of its properties, or the length of an array. */
 function valueOf(code: string, row: Row): string | undefined {
-  const [, optional = '', fallback] = /^(\w+) \?\? '([^']*)'$/.exec(code) ?? []
-  if (row.get(optional) === 'undefined') return fallback
+  return fallbackOf(code, row) ?? literalIn(code, row)
+}
+
+/** The text of `name ?? 'text'` if the name is undefined in this row. */
+function fallbackOf(code: string, row: Row): string | undefined {
+  const [, name = '', text] = /^(\w+) \?\? '([^']*)'$/.exec(code) ?? []
+  return row.get(name) === 'undefined' ? text : undefined
+}
+
+function literalIn(code: string, row: Row): string | undefined {
   const [, name = '', property = ''] = /^(\w+)\.(\w+)$/.exec(code) ?? []
   const whole = row.get(name) ?? ''
   if (property === 'length' && /^\[.*\]$/.test(whole)) return String(itemsAt(whole, outlineOf(whole), 1).length)
@@ -148,7 +156,9 @@ function rowsAround(source: string, outline: string, before: number, template: s
   )
   if (loop === undefined) return []
   const [head, names = '', rows = ''] = loop
-  const declarations = [...outline.matchAll(new RegExp(`\\bconst ${rows === '[' ? '-' : rows}\\b(?:(?!\\s=\\s)[^])*\\s=\\s[[{]`, 'g'))]
+  const declarations = [
+    ...outline.matchAll(new RegExp(`\\bconst ${rows === '[' ? '-' : rows}\\b(?:(?!\\s=\\s)[^])*\\s=\\s[[{]`, 'g')),
+  ]
   const declaration = declarations.findLast(({ index }) => index < before) ?? declarations[0]
   if (rows !== '[' && declaration === undefined) return []
   const begin = declaration === undefined ? loop.index + head.length : declaration.index + declaration[0].length

@@ -55,7 +55,7 @@ function sentencesOf(source: string, path: string, pieces: readonly Piece[] = sp
   const isFlags = FLAG_FILE.test(path)
   let isContinued = false
   return pieces.filter(({ type, text, start }, n) => {
-    if (type === 'code' && !/^\s*\+?\s*$/.test(text)) isContinued = false
+    if (type === 'code' && !/^\s*\+?\s*`?$/.test(text)) isContinued = false
     if (type !== 'string') return type === 'comment'
     isContinued ||= isFlags || usages.has(start) || isSentence(pieces[n - 1])
     return isContinued
@@ -64,7 +64,7 @@ function sentencesOf(source: string, path: string, pieces: readonly Piece[] = sp
 
 const FLAG_FILE = /(?:^|[/-])flags\.ts$/
 /** The call of `flag` up to its third argument, the usage. */
-const FLAG_USAGE = /\bflag\(\s*[^,'"`]+,\s*(?:'[^']*'|\[[^\]]*\]|[^,'"`[]+),\s*(?=['"`])/g
+const FLAG_USAGE = /\bflag\(\s*[^,'"`]+,\s*(?:'[^']*'|\[[^\]]*\]|[^,'"`[]+),\s*(?:`|(?=['"]))/g
 
 function isSentence(before: Piece | undefined): boolean {
   return before?.type === 'code' && BEFORE_SENTENCE.test(before.text)
@@ -72,7 +72,7 @@ function isSentence(before: Piece | undefined): boolean {
 
 /** Code that ends like this is followed by a log message, the name of a test or a help text. */
 const BEFORE_SENTENCE =
-  /(?:\blog(?:ger)?\??\.(?:info|warn|error|debug|v\(\d\)\??\.info)\(|\b(?:it|test|describe|suite)\(|\b(?:short|long|summary):)\s*$/
+  /(?:\blog(?:ger)?\??\.(?:info|warn|error|debug|v\(\d\)\??\.info)\(|\b(?:it|test|describe|suite)\(|\b(?:short|long|summary):)\s*`?$/
 
 function bannedIdentifiers(code: string, start: number): { at: number; word: string }[] {
   return [...code.matchAll(/[A-Za-z_$][\w$]*/g)].flatMap((match) => {

@@ -125,7 +125,8 @@ describe('QoS class of a pod', () => {
       containers: given.map((one) => ({ name: 'a', resources: one })),
       ...(resources && { resources }),
     }
-    it(`is ${wanted} for containers with ${JSON.stringify(given)}${resources === undefined ? '' : ` and pod-level resources ${JSON.stringify(resources)}`}`, () => assert.equal(computeQosClass(spec), wanted))
+    it(`is ${wanted} for containers with ${JSON.stringify(given)}${resources === undefined ? '' : ` and pod-level resources ${JSON.stringify(resources)}`}`, () =>
+      assert.equal(computeQosClass(spec), wanted))
   }
 
   it('is that in the status if the status has one', () => {

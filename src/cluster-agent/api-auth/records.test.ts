@@ -48,7 +48,11 @@ describe('verifyToken() of the management server', () => {
     ['a hash of another algorithm', /unknown algorithm/, records({ hash: '$3:1:c2FsdA:aGFzaA' })],
     ['a hash without algorithm', /unknown algorithm/, records({ hash: hashOfSecret(SECRET) })],
     ['a short hash', /secret is wrong/, records({ hash: 'sha256:' })],
-    ['a user whom the management server did not create', /not one of the management/, records({ userName: 'kubernetes-admin' })],
+    [
+      'a user whom the management server did not create',
+      /not one of the management/,
+      records({ userName: 'kubernetes-admin' }),
+    ],
     ['the management server itself as user', /not one of the management/, records({ userName: 'hk:server' })],
     ['the group system:masters', /not one of the management/, records({}, { groups: ['system:masters'] })],
   ]

@@ -87,7 +87,6 @@ describe('loopbackAddress() of --listen', () => {
   ]
   for (const [text, host] of rows) {
     it(`${host === undefined ? 'refuses' : 'accepts'} "${text}"`, () =>
-      assert.deepEqual(loopbackAddress(text), host === undefined ? undefined : { host, port: 6440 }),
-    )
+      assert.deepEqual(loopbackAddress(text), host === undefined ? undefined : { host, port: 6440 }))
   }
 })

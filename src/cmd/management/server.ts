@@ -44,7 +44,11 @@ const FLAGS = {
       'PEM `file` with the certificate of the server (default: signed by an authority that the server creates)',
     ),
     'tls-private-key-file': flag(string, '', 'PEM `file` with the key of --tls-cert-file'),
-    'trusted-proxies': flag(strings, [], 'Addresses and CIDR ranges of proxies whose X-Forwarded-For header is trusted'),
+    'trusted-proxies': flag(
+      strings,
+      [],
+      'Addresses and CIDR ranges of proxies whose X-Forwarded-For header is trusted',
+    ),
     'api-port': flag(int, 0, 'Port on 127.0.0.1 of the API server of the management cluster. 0 picks a free port.'),
     'agent-image': flag(string, '', 'The `image` of the agent in imported clusters'),
     'audit-log-path': flag(

@@ -26,7 +26,7 @@ describe('kubectl flags for impersonation', () => {
   ]
   for (const [flag, value] of lonely) {
     it(`are refused if --${flag} is set without --as`, async () => {
-      await assert.rejects(clientConfig(flags({ [flag]: value } as Partial<GlobalValues>), SOURCES), {
+      await assert.rejects(clientConfig(flags({ [flag]: value }), SOURCES), {
         message: 'invalid configuration: requesting uid, groups or user-extra for me without impersonating a user',
       })
     })

@@ -29,7 +29,8 @@ describe('canonical form of an IP address flag', () => {
     ['', ''],
     ['1.2.3', undefined],
   ] as const) {
-    it(`${expected === undefined ? 'does not exist' : `is "${expected}"`} for "${text}"`, () => assert.equal(tried(ip, text), expected))
+    it(`${expected === undefined ? 'does not exist' : `is "${expected}"`} for "${text}"`, () =>
+      assert.equal(tried(ip, text), expected))
   }
 
   it('agrees with Node about every IPv6 address', () => {
@@ -61,6 +62,7 @@ describe('canonical form of a CIDR flag', () => {
     ['10.0.0.0', undefined],
     ['/8', undefined],
   ] as const) {
-    it(`${expected === undefined ? 'does not exist' : `is "${expected}"`} for "${text}"`, () => assert.equal(tried(cidr, text), expected))
+    it(`${expected === undefined ? 'does not exist' : `is "${expected}"`} for "${text}"`, () =>
+      assert.equal(tried(cidr, text), expected))
   }
 })

@@ -88,7 +88,11 @@ describe('negotiateAccept()', () => {
   }
 
   it('rejects unacceptable formats with the code and reason of a Status', () => {
-    assert.deepEqual(negotiateAccept('text/html', custom), { code: 406, reason: 'NotAcceptable', message: notAcceptable })
+    assert.deepEqual(negotiateAccept('text/html', custom), {
+      code: 406,
+      reason: 'NotAcceptable',
+      message: notAcceptable,
+    })
     assert.match(notAnObject('*core.PodList').message, /^you requested PartialObjectMetadata, .* is a list \(\*core/)
     assert.match(notAList('*core.Pod').message, /^you requested PartialObjectMetadataList, .* is not a list \(\*core/)
   })

@@ -294,18 +294,35 @@ describe('watch check of a store', () => {
 
   const wrong: readonly (readonly [name: string, history: Story, rule: string])[] = [
     ['filter (only events of the requested keys)', story().watch(2, [3, ...whole]), 'filter'],
-    ['ordered (events in order of revision)', story().watch(1, [1, put(A1)], [3, put(B3)], [3, put(A2, A1)]), 'ordered'],
+    [
+      'ordered (events in order of revision)',
+      story().watch(1, [1, put(A1)], [3, put(B3)], [3, put(A2, A1)]),
+      'ordered',
+    ],
     ['unique (each event once)', story().watch(1, [2, put(A1), put(A2, A1), put(A2, A1)], [3, put(B3)]), 'unique'],
-    ['bookmarkable (no older event after a bookmark)', story().watch(1, [1, put(A1)], [2], [3, put(A2, A1), put(B3)]), 'bookmarkable'],
+    [
+      'bookmarkable (no older event after a bookmark)',
+      story().watch(1, [1, put(A1)], [2], [3, put(A2, A1), put(B3)]),
+      'bookmarkable',
+    ],
     ['resumable (all events since the start revision)', story().watch(2, [3, put(B3)]), 'resumable'],
-    ['is-create (correct creation revision)', story().watch(1, [3, put(A1), put({ ...A2, create: 2 }, A1), put(B3)]), 'is-create'],
+    [
+      'is-create (correct creation revision)',
+      story().watch(1, [3, put(A1), put({ ...A2, create: 2 }, A1), put(B3)]),
+      'is-create',
+    ],
     ['reliable (no missing event)', story().watch(1, [3, put(A1), put(B3)]), 'reliable'],
-    ['prev-value (correct previous value)', story().watch(1, [3, put(A1), put(A2, { ...A1, value: 'none' }), put(B3)]), 'prev-value'],
+    [
+      'prev-value (correct previous value)',
+      story().watch(1, [3, put(A1), put(A2, { ...A1, value: 'none' }), put(B3)]),
+      'prev-value',
+    ],
     ['no bookmark of a future revision', new Story().watch(1, [1]).put('/a', 'one', 1), 'real-time order'],
     ['no event of a write that never happened', story().watch(1, [4, ...whole, gone(B3, 4)]), 'linearizable'],
   ]
   for (const [name, history, rule] of wrong) {
-    it(`detects a violation of the guarantee: ${name}`, () => assert.ok(history.rules().includes(rule), history.rules().join(', ')))
+    it(`detects a violation of the guarantee: ${name}`, () =>
+      assert.ok(history.rules().includes(rule), history.rules().join(', ')))
   }
 
   it('detects a violation of the guarantee: atomic (all events of a revision in one batch)', () => {

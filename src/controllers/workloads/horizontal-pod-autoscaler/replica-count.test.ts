@@ -263,17 +263,18 @@ describe('replica count by average value', () => {
 describe('replica count by usage ratio', () => {
   const ready = (many: number, more: readonly Row[] = []): readonly Pod[] =>
     [...Array.from({ length: many }, (): Row => ({})), ...more].map(podOf)
-  const cases: readonly [ratio: number, current: number, population: string, pods: readonly Pod[], replicas: number][] = [
-    [2, 3, 'three ready pods', ready(3), 6],
-    [0.5, 3, 'three ready pods', ready(3), 2],
-    [1.05, 3, 'three ready pods', ready(3), 3],
-    [2, 3, 'two ready pods and one that is not', ready(2, [{ ready: 'False' }]), 4],
-    [2, 3, 'two ready pods and a pending one', ready(2, [{ phase: 'Pending' }]), 4],
-    [3, 0, 'no pods', [], 3],
-    [0, 0, 'no pods', [], 0],
-    [0.2, 0, 'no pods', [], 1],
-    [1e12, 1, 'one ready pod', ready(1), 2 ** 31 - 1],
-  ]
+  const cases: readonly [ratio: number, current: number, population: string, pods: readonly Pod[], replicas: number][] =
+    [
+      [2, 3, 'three ready pods', ready(3), 6],
+      [0.5, 3, 'three ready pods', ready(3), 2],
+      [1.05, 3, 'three ready pods', ready(3), 3],
+      [2, 3, 'two ready pods and one that is not', ready(2, [{ ready: 'False' }]), 4],
+      [2, 3, 'two ready pods and a pending one', ready(2, [{ phase: 'Pending' }]), 4],
+      [3, 0, 'no pods', [], 3],
+      [0, 0, 'no pods', [], 0],
+      [0.2, 0, 'no pods', [], 1],
+      [1e12, 1, 'one ready pod', ready(1), 2 ** 31 - 1],
+    ]
   for (const [ratio, current, population, pods, replicas] of cases) {
     it(`scales ${current} replicas to ${replicas} for a usage ratio of ${ratio} and ${population}`, () => {
       assert.equal(countByRatio(ratio, pods, { current, tolerance: TOLERANCE }), replicas)

@@ -278,10 +278,7 @@ describe('OpenID log-in under attack', () => {
       'names an endpoint with scheme javascript',
       (provider) => (provider.document = (found) => ({ ...found, authorization_endpoint: 'javascript:alert(1)' })),
     ],
-    [
-      'has 2 MiB',
-      (provider) => (provider.document = (found) => ({ ...found, padding: 'x'.repeat(2 << 20) })),
-    ],
+    ['has 2 MiB', (provider) => (provider.document = (found) => ({ ...found, padding: 'x'.repeat(2 << 20) }))],
     ['is null', (provider) => (provider.document = () => null)],
   ]
   for (const [what, attack] of broken) {
