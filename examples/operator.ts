@@ -38,7 +38,7 @@ async function reconcile(greeting: Greeting): Promise<void> {
   const { namespace = '', name = '', generation = 0, finalizers = [] } = greeting.metadata
   const made = { namespace, name: `${name}-greeting` }
   if (isBeingDeleted(greeting)) {
-    // What was made goes first; then the Greeting may.
+    // Deletes the ConfigMap first, then allows the deletion of the Greeting.
     await client.delete(ConfigMaps, made).catch((error: unknown) => {
       if (!isNotFound(error)) throw error
     })

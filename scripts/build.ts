@@ -86,7 +86,7 @@ async function bundle(sources: Readonly<Record<string, string>>): Promise<void> 
   })
 }
 
-/** What is imported while it runs is evaluated then. */
+/** Builds a single CommonJS file. A dynamically imported module is evaluated when its import runs. */
 async function bundleSingle(name: string, source: string): Promise<void> {
   await build({
     ...shared(),

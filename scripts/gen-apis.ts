@@ -41,7 +41,7 @@ function write(files: ReadonlyMap<string, string>, differing: readonly string[],
   for (const path of stale) rmSync(join(target, path))
 }
 
-/** What earlier runs wrote: everything in folders of `src/apis`. Hand-written files stand directly in it. */
+/** The files of earlier runs: everything in folders of `src/apis`. Hand-written files are directly in it. */
 function listGenerated(): string[] {
   const paths = readdirSync(target, { recursive: true, withFileTypes: true })
   return paths

@@ -23,7 +23,7 @@ export interface Field {
   /** Protobuf field number; 0 where there is none. */
   readonly number: number
   readonly pointer: boolean
-  /** What Go's tags come to: omitempty does nothing for a struct held by value. */
+  /** The effect of Go's tags: omitempty has no effect on a struct that is no pointer. */
   readonly omitEmpty: boolean
   readonly required: boolean
   readonly gate: string | undefined

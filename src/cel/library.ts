@@ -25,8 +25,8 @@ export interface Overload {
   readonly args: readonly CelType[]
   readonly result: CelType
   /**
-   * Arguments are evaluated, none has failed, and they fit the overload unless it is `unguarded`. What the planner does
-   * itself (`&&`, `?:`, `[]`, comprehensions) is declared without it.
+   * Arguments are evaluated, none has failed, and they fit the overload unless it is `unguarded`. Operators that the
+   * planner implements (`&&`, `?:`, `[]`, comprehensions) are declared without it.
    */
   evaluate?(this: void, a: Value, b: Value, c: Value, d: Value): Result
   /** One implementation serves all overloads of the function: it looks at its arguments itself, whatever they are. */
@@ -40,7 +40,7 @@ export interface Overload {
   readonly cost?: Cost
   /** The same where, before run time, more than one overload fits; default 1. */
   readonly dynamicCost?: Cost
-  /** What it may cost, and how large its result may be; default: 1, and size unknown. */
+  /** The cost and the size of the result, estimated; default: 1, and an unknown size. */
   readonly estimate?: (args: readonly ArgumentEstimate[]) => CallEstimate
 }
 

@@ -3,7 +3,7 @@ import type { Value } from './value.ts'
 
 export interface Program {
   /**
-   * Throws CelError, or CelBudgetError. What it cost is in `budget.spent` either way.
+   * Throws CelError, or CelBudgetError. In any case `budget.spent` contains the cost.
    */
   evaluate(variables: Variables, budget: Budget): Value
 }

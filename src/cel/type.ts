@@ -201,7 +201,7 @@ export function unwrap(type: CelType): Exclude<CelType, WrapperType> {
   return type.kind === 'wrapper' ? type.of : type
 }
 
-/** What `optional_type(T)` may hold; undefined of every other type. */
+/** The type parameter of `optional_type(T)`; undefined for every other type. */
 export function optionalValueOf(type: CelType): CelType | undefined {
   return type.kind === 'opaque' && type.name === 'optional_type' ? type.parameters[0] : undefined
 }

@@ -79,7 +79,7 @@ export abstract class OpaqueValue implements Other {
   toString(): string {
     return this.typeName
   }
-  /** What cost goes by. */
+  /** The size by which costs are computed. */
   get size(): number {
     return 1
   }
@@ -118,7 +118,7 @@ export type Result = Value | Failure
 
 export const NO_SUCH_OVERLOAD: Failure = new Failure('no such overload')
 
-/** What an evaluation ends with when it does not end with a value; `message` is upstream's text. */
+/** The error of an evaluation; `message` is upstream's text. */
 export class CelError extends Error {
   override name = 'CelError'
 }

@@ -52,7 +52,7 @@ export interface Invocation<F extends Flags = Flags> extends Pick<
 export interface Command {
   readonly name: string
   readonly aliases?: readonly string[]
-  /** What follows the name in `Usage:`. */
+  /** The text behind the name in `Usage:`. */
   readonly use: string
   readonly long: string
   /** Commands, each after a `#` line that describes it. */
@@ -61,9 +61,9 @@ export interface Command {
   /** Flags that exist only if the environment enables them. */
   readonly moreFlags?: (env: ProgramContext['env']) => Flags
   readonly commands?: readonly CommandRow[]
-  /** What the shell completes as arguments. */
+  /** The choices for arguments in shell completion. */
   readonly completes?: Choices
-  /** What it completes as values of the command's flags. `--filename` and `--subresource` need no entry. */
+  /** The choices for values of the command's flags. `--filename` and `--subresource` need no entry. */
   readonly completesFlags?: Readonly<Record<string, Choices>>
   /** The first argument ends the flags, because the rest belongs to another program (`kubectl exec x ls -l`). */
   readonly stopsAtArgs?: boolean

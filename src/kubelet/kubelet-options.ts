@@ -49,7 +49,8 @@ export interface KubeletOptions {
   readonly garbage?: PodWorkersOptions['garbage']
   readonly pulls?: PodWorkersOptions['pulls']
   /**
-   * Who may use an image that is already present; `off`: every pod, and pulls are not recorded. Default: upstream's.
+   * The pods that may use a present image without its credentials. `off`: every pod, and pulls are not recorded.
+   * Default: upstream's.
    */
   readonly verification?: Verification | 'off'
   /** Default: CPUs are shared by all containers. */

@@ -163,8 +163,8 @@ export interface Backend {
    */
   watch(options: WatchOptions): AsyncIterable<WatchBatch>
   /**
-   * Forgets history before `revision`. What is current at it stays readable. Idempotent; never goes back: an older
-   * revision than the compacted one is no error. Fails with `future-revision`.
+   * Drops history before `revision`. The state at that revision stays readable. Idempotent; an older revision than the
+   * compacted one has no effect and is no error. Fails with `future-revision`.
    */
   compact(revision: Revision): Promise<void>
   /**
@@ -179,9 +179,9 @@ export interface Backend {
   /** Writes a consistent copy of the whole store to `file` while traffic goes on; returns the revision it holds. */
   snapshot(file: string, signal?: AbortSignal): Promise<Revision>
   /**
-   * A new store with the state of this one, at the same revision: its commits take the revisions after it, and watches
-   * go on from there. What was before may be readable or compacted. Leases that live begin anew in it; keys whose lease
-   * has ended since `revision` stay.
+   * Creates a store with the state of this one at the same revision. Its commits take the revisions after it, and watches
+   * continue from there. Earlier history may be readable or compacted. Live leases start again; keys whose lease has ended
+   * since `revision` stay.
    */
   fork(options?: ForkOptions): Promise<Backend>
   /** Commits in flight are finished first. Afterwards every call fails with `closed`. */

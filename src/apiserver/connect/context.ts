@@ -13,7 +13,7 @@ import type { ObjectReader } from '../registry/resource.ts'
 import type { Backends, KubeletSettings } from './backends.ts'
 import type { ConnectMetrics } from './metrics.ts'
 
-/** What connectors work with. */
+/** The dependencies of connectors. */
 export interface ConnectContext {
   readonly clock: Clock
   readonly random: Random

@@ -54,7 +54,7 @@ export function check(tree: Tree, declarations: Declarations): CheckResult {
 
 const LITERAL_TYPES = { null: NULL, bool: BOOL, int: INT, uint: UINT, double: DOUBLE, string: STRING, bytes: BYTES }
 
-/** What macros add to the variables of the environment, innermost first. */
+/** The variables that macros declare in addition to those of the environment, innermost first. */
 interface Scope {
   readonly name: string
   readonly type: CelType

@@ -32,11 +32,11 @@ export interface DeclaredOverload {
   readonly parameters: readonly string[]
 }
 
-/** What the names of libraries mean; the same for every environment that has them. */
+/** The functions and types of libraries by name, shared by all environments with the same libraries. */
 interface Names {
   readonly functions: ReadonlyMap<string, DeclaredFunction>
   readonly types: ReadonlyMap<string, CelType>
-  /** What names with dots begin with: nothing else can be qualified. */
+  /** The first parts of all qualified names. */
   readonly namespaces: ReadonlySet<string>
 }
 

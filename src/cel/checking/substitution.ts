@@ -6,7 +6,7 @@ import { type CelType, DYN, isSameType, type ParameterType, parametersOf, unwrap
 
 export class Substitution {
   readonly #bound = new Map<string, CelType>()
-  /** What each binding since the attempt began replaced. */
+  /** The previous value of each binding since the attempt began. */
   readonly #undo: (readonly [name: string, before: CelType | undefined])[] = []
 
   /** Whether a value of one type can be used as the other; if so, parameters are bound as that needs. */

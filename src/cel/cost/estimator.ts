@@ -22,8 +22,8 @@ const MESSAGE_COST = fixed(40)
 const NOTHING: Span = { min: MAX_UINT64, max: 0n }
 
 /**
- * Sizes are bounded by the types of variables. What is not reached from a variable, like the elements of a list that is
- * written out, upstream takes to be as large as `self` itself.
+ * The types of variables limit sizes. As in upstream, a value without a path from a variable, such as an element of a
+ * list literal, counts as being as large as `self`.
  */
 export function estimateCost(checked: Checked, variables: ReadonlyMap<string, CelType>): Span {
   const rootOf = (name: string): CelType | undefined => variables.get(name) ?? variables.get('self')
@@ -39,7 +39,7 @@ interface EntrySize {
   readonly value: Span
 }
 
-/** What is known of a variable of a macro. */
+/** The known properties of a macro's variable. */
 interface Local {
   readonly path: FieldPath | undefined
   readonly size?: Span | undefined

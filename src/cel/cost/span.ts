@@ -34,7 +34,7 @@ function scale(value: bigint, factor: number): bigint {
   return product >= 2 ** 64 ? MAX_UINT64 : BigInt(product)
 }
 
-/** What covers both. */
+/** The smallest span that contains both. */
 export const unionSpans = (a: Span, b: Span): Span => ({
   min: a.min < b.min ? a.min : b.min,
   max: a.max > b.max ? a.max : b.max,

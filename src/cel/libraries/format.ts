@@ -20,7 +20,7 @@ class FormatValue extends OpaqueValue {
   readonly name: string
   /** The size of a pattern for it: what checking a text is priced by. */
   readonly patternSize: number
-  /** What is wrong with a text; nothing when it is of the format. */
+  /** Returns the reasons why a text does not have the format; none if it has. */
   readonly check: (text: string) => readonly string[]
   constructor(name: string, patternSize: number, check: (text: string) => readonly string[]) {
     super()

@@ -47,5 +47,5 @@ export function librariesOf(minor: number): Library[] {
 /** Everything that Kubernetes 1.36 has wherever it takes expressions. */
 export const baseLibraries: readonly Library[] = librariesOf(36)
 
-/** What mutating policies have besides. */
+/** An additional library of mutating policies. */
 export { jsonPatch }

@@ -52,7 +52,7 @@ function isSorted(list: ListValue): Result {
     const value = list.at(at)
     if (value instanceof Failure) return value
     if (!isComparable(value)) return NO_SUCH_OVERLOAD
-    // What cannot be compared is taken for sorted.
+    // Values that cannot be compared count as sorted.
     const order = at === 0 ? 0 : compare(list.at(at - 1) as Value, value)
     if (!(order instanceof Failure) && order > 0) return false
   }

@@ -137,7 +137,7 @@ const estimateSelf =
   (args: Arguments): CallEstimate =>
     allocating(factor, multiplySpans(sizeAt(args, at), sizeAt(args, at)))
 
-/** What a literal says; of every other argument the worst. */
+/** The value of a literal argument, or the worst case for any other argument. */
 function literalInt(argument: ArgumentEstimate | undefined, otherwise: bigint): bigint {
   const value = argument?.literal
   if (value === undefined || value === null || !isInt(value)) return otherwise

@@ -50,7 +50,7 @@ export function toQuantity(text: string): Result {
 }
 
 const powers: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
-/** What an int64 holds in any case. */
+/** The number of digits that always fits into an int64. */
 const MAX_DIGITS = 18
 
 function scaleOf(text: string): number | undefined {

@@ -86,7 +86,7 @@ function missing(value: Value, key: Value): Failure {
   return new Failure(`${value instanceof ListValue ? 'index out of bounds' : 'no such key'}: ${showValue(key)}`)
 }
 
-/** What is at a key; undefined when nothing is. */
+/** Returns the value at a key; undefined if there is none. */
 function find(value: Value, key: Value): Result | undefined {
   if (value instanceof MapValue) return isKey(key) ? value.get(key) : unusable(key)
   if (value instanceof ListValue) return findIndex(value, key)

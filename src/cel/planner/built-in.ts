@@ -77,7 +77,7 @@ function orElse(left: Evaluate, right: Evaluate, take: (optional: Optional) => V
   }
 }
 
-/** What can be settled now: conversions of constants, and `in` among constants. */
+/** Plans calls that are constant: conversions of constants, and `in` among constants. */
 function planConstant(call: PlannedCall): Plan | undefined {
   const { name, overloads, args } = call
   const [first, second] = args

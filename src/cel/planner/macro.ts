@@ -92,7 +92,7 @@ function iterateMap(frame: Frame, range: MapValue, { slot, keySlot }: FoldSlots,
 
 /** `all` and `exists`, recognised by their shape: the same results and costs as the fold, without its steps. */
 export interface Quantifier {
-  /** What decides at once: false for `all`, true for `exists`. */
+  /** The value of the predicate that ends the loop: false for `all`, true for `exists`. */
   readonly decisive: boolean
   readonly predicate: Expression
 }

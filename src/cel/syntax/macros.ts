@@ -7,7 +7,7 @@ import type { Comprehension, Expression, LiteralValue, Offset } from './ast.ts'
 /** Of every comprehension that folds; cannot be written in an expression. */
 export const ACCUMULATOR = '@result'
 
-/** What it was called before, and still may not be used for. */
+/** The former name of the accumulator, which expressions still may not use. */
 const RESERVED_VARIABLE = '__result__'
 
 /** Of comprehensions that only bind a variable. */
@@ -82,7 +82,7 @@ function bind(build: Builder, args: readonly Expression[]): Expression {
   return build.bind(nameOf(variable, 'cel.bind() variable names must be simple identifiers'), value, result)
 }
 
-/** What a macro says of its fold; the range and the variables are common to all. */
+/** The parts of a comprehension that differ between macros; the range and the variables are the same in all. */
 type Fold = Pick<Comprehension, 'initial' | 'condition' | 'step' | 'result'>
 
 type MakeFold = (build: Builder, args: readonly Expression[], variables: readonly Expression[]) => Fold

@@ -9,7 +9,7 @@ import { literalOf } from './literals.ts'
 import { expandMacro, MacroError } from './macros.ts'
 import type { Finding } from './source.ts'
 
-/** What was walked of a rule, or of an alternative in it, as far as it went. */
+/** The part of a rule, or of one of its alternatives, that the parser has walked. */
 export interface Part {
   /** Undefined of alternatives. */
   readonly rule: RuleName | undefined

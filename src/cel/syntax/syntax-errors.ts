@@ -53,7 +53,7 @@ class Walker {
   readonly #source: string
   readonly #tokens: readonly Token[]
   #index = 0
-  /** What follows each rule that is being walked, within the rule that invoked it; outermost first. */
+  /** For each rule on the stack, outermost first, the elements that follow it in the rule that invoked it. */
   readonly #follows: (Rest | undefined)[] = []
   readonly #depths = new Map<RuleName, number>()
   #precedence = 0
@@ -63,7 +63,7 @@ class Walker {
   #lastErrorIndex = -1
   readonly #lastErrorElements = new Set<Element>()
   #current: Element = RULES.start
-  /** What is being walked. */
+  /** The rule that the parser is walking. */
   #part: Part | undefined
 
   constructor(source: string, tokens: readonly Token[]) {
@@ -261,12 +261,12 @@ class Walker {
     throw new GiveUp()
   }
 
-  /** What may follow any of the rules it is in. */
+  /** The tokens that may follow any rule on the stack. */
   #recoverySet(): ReadonlySet<TokenKind> {
     return new Set(this.#follows.flatMap((follow) => [...firstOf(follow).tokens]))
   }
 
-  /** What may come next, also when the rule ends here. */
+  /** The tokens that may come next, including those after the end of this rule. */
   #expected(rest: Rest | undefined): ReadonlySet<TokenKind> {
     let { tokens, isNullable } = firstOf(rest)
     for (let i = this.#follows.length - 1; i >= 0 && isNullable; i--) {
@@ -294,7 +294,7 @@ class Walker {
   }
 }
 
-/** What a loop is after its first round. */
+/** The form of a loop after its first round. */
 function repeated(element: Element & { kind: 'star' | 'plus' }): Element {
   if (element.kind === 'star') return element
   const known = repetitions.get(element) ?? { ...element, kind: 'star' }

@@ -1,7 +1,7 @@
 /** Walks over the nodes of a CEL expression's tree. */
 import type { Expression } from './ast.ts'
 
-/** What is directly below a node, in upstream's order. */
+/** The children of a node, in upstream's order. */
 export function childrenOf(node: Expression): readonly Expression[] {
   switch (node.kind) {
     case 'literal':

@@ -7,7 +7,7 @@ import { Double, MAX_INT64, MapValue, MIN_INT64, Uint, intOf, type Result, type 
 /** Beyond every int, so that a uint as a key is not taken for the int of the same value. */
 const UINT_KEYS = 2n ** 70n
 
-/** What stands for a value in a JavaScript map: equal for equal keys of one type. */
+/** The key that represents a value in a JavaScript map: equal for equal keys of one type. */
 export function mapKey(value: Value): unknown {
   if (value instanceof Uint) return value.value + UINT_KEYS
   if (value instanceof Double) return doubleKey(value.value)

@@ -184,7 +184,7 @@ export class ObjectView extends MapValue {
     return true
   }
 
-  /** What the schema does not know, but the object has. */
+  /** Compares a field that the object has and the schema lacks. */
   #sameUnknown(name: string, other: MapValue): boolean | Failure {
     if (!(other instanceof ObjectView)) return NO_SUCH_OVERLOAD
     return !Object.hasOwn(other.json, name) || isDeepStrictEqual(this.json[name], other.json[name])

@@ -15,7 +15,7 @@ import type { RequestAudit, RequestTrace, Seat } from './request-filters.ts'
 import type { RequestMeter } from './request-meter.ts'
 import type { SendContext, Streams } from './sending.ts'
 
-/** What all requests of a server share. */
+/** The state that all requests of a server share. */
 export interface ServerState {
   readonly streams: Streams
   readonly deadlines: Deadlines

@@ -15,7 +15,7 @@ type Cell = (source: Source) => Value
 interface VolumeKind {
   readonly title: string
   readonly rows?: readonly (readonly [label: string, cell: Cell])[]
-  /** What follows the rows. */
+  /** The parts after the rows. */
   readonly more?: (source: Source) => Part[]
 }
 

@@ -82,7 +82,7 @@ export type Action =
   | { readonly type: 'delete-pod' }
   | { readonly type: 'remove-pod' }
 
-/** What the plan reads besides the state. */
+/** The inputs of a plan besides the state. */
 export interface PodObservation {
   /** The newest sandbox in the runtime. */
   readonly sandbox: { readonly id: string; readonly isReady: boolean } | undefined

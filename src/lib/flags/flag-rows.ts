@@ -13,7 +13,7 @@ import { ip, stringArray, stringMap, strings } from './list-kinds.ts'
 
 /** By the name of the flag. */
 export type FlagRows = Readonly<Record<string, string>>
-/** What rows leave out, by the name of the flag. */
+/** Options of flags that rows cannot contain, by the name of the flag. */
 export type RowDetails<T> = { readonly [N in keyof T]?: FlagOptions & { readonly usage?: string } }
 
 interface Kinds {

@@ -103,7 +103,10 @@ export interface SharedFrame {
 
 /** An answer that goes on. */
 export interface ResponseWriter {
-  /** Who reads is in this process and gets frames as they are: what is made of one serves all, unless it was joined with others. */
+  /**
+   * True if the reader is in this process. It receives frames by identity, so that all readers share data derived
+   * from a frame; joined frames are not shared.
+   */
   readonly sharesFrames?: boolean
   /** False when the client is behind: what is written is kept, but no more should follow before `drained`. */
   write(piece: Buffer): boolean

@@ -5,7 +5,7 @@ import { addQuantities, parseQuantity, type Quantity, quantityText } from '#meta
 
 import type { ClusterStatus } from '../kinds/cluster.ts'
 
-/** What a probe finds. Everything but `uid` and `version` changes with the nodes. */
+/** The result of a health check. Everything except `uid` and `version` depends on the nodes. */
 export type ClusterHealth = Required<Pick<ClusterStatus, 'uid' | 'version' | 'nodes' | 'capacity' | 'allocatable'>>
 
 const MAX_VERSION_BYTES = 64 << 10

@@ -120,7 +120,7 @@ function paramsOf(pattern: readonly string[], segments: readonly string[]): Reco
   return params
 }
 
-/** What follows the first segments, as it came. */
+/** The part of the request target behind the first segments, unchanged. */
 function restOf(target: string, segments: number): string {
   let at = 0
   for (let many = 0; many < segments; many++) {
