@@ -14,7 +14,7 @@ describe('decodePreference() for kuberc', () => {
       lines.push(`${place} ${text}`),
     )
     assert.deepEqual(lines, [
-      'marshal.go:71 kuberc: strict decoding error for entry 1 in f: no kind "Other" is registered for version "a/v1"',
+      'marshal.go:71 kuberc: strict decoding error for entry 1 in f: no kind "Other" is registered for version "a/v1" in scheme "pkg/runtime/scheme.go:111"',
       'marshal.go:94 kuberc: using entry 2 (kubectl.config.k8s.io/v1beta1) in f',
     ])
   })

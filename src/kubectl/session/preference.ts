@@ -81,7 +81,8 @@ function decodeDocument(text: string): { readonly decoded: DecodedPreference; re
   if (kind === '') throw new Error(`Object 'Kind' is missing in '${text.trim()}'`)
   const names = NAMES[version ?? '']
   if (kind !== 'Preference' || names === undefined) {
-    throw new Error(`no kind ${goQuote(kind ?? '')} is registered for version ${goQuote(version ?? '')}`)
+    const scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+    throw new Error(`no kind ${goQuote(kind ?? '')} is registered for version ${goQuote(version ?? '')} ${scheme}`)
   }
   return { decoded: read(value, names), version: version ?? '' }
 }
