@@ -92,6 +92,8 @@ conformance-reference | 15 | go | controllers reconcile scheduler | conformance/
   Our controllers and scheduler pass upstream's conformance tests beside upstream's kube-apiserver
 conformance-through-server | 15 | go | management cluster-agent lib | conformance/main.ts --needs api --through-server
   Upstream's conformance tests of the API pass through hyperkube server, on our cluster
+management-watches | 2 | - | management cluster-agent lib/tunnel lib/http component | upstream/management-watches.ts
+  1,000 watches through hyperkube server see every change once and in order
 conformance-imported | 20 | go | management cluster-agent lib | conformance/main.ts --reference --through-server
   Upstream's conformance tests of controllers pass through hyperkube server, on upstream's kube-apiserver
 
@@ -184,6 +186,8 @@ kustomize | 3 | go | kustomize | upstream/kustomize.ts
 # Nodes
 containers | 8 | root go containers kubectl tmux | kubelet cri containerd kubectl | upstream/containers.ts
   run, logs, exec, cp, attach, port-forward, top and debug work on real containers with three kubectls
+containers-through-server | 8 | root go containers kubectl tmux | management cluster-agent lib | upstream/containers.ts --through-server
+  exec, logs -f, cp, attach and port-forward of three kubectls work through hyperkube server and its agent
 kubelet-node | 4 | root go containers | kubelet cri containerd | upstream/kubelet-node.ts
   Both kubelets describe the same machine alike: Node, Lease, CSINode, events, configuration
 kubelet-metrics | 5 | root go containers | kubelet cri containerd | upstream/kubelet-metrics.ts

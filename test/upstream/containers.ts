@@ -2,7 +2,8 @@
  * Tests kubectl on real containers: `node test/upstream/containers.ts`. Runs as root. It starts `hyperkube up` with
  * locally built images. Then it tests run, logs -f, exec with and without a resized terminal, cp, attach, port-forward,
  * top and debug. It uses three versions of kubectl: Debian's 1.20 (SPDY), upstream's and ours (WebSocket). Exits with 1
- * on a failure, and leaves nothing on the machine.
+ * on a failure, and leaves nothing on the machine. With `--through-server`, all kubectls reach the cluster through
+ * `hyperkube server` and its agent.
  */
 import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,12 +16,16 @@ import { realClock, sleep } from '#lib/clock.ts'
 
 import { unpacked } from '../images/debian.ts'
 import { makeImages } from '../images/main.ts'
+import { startManagementServer } from './management-server.ts'
 import { HYPERKUBE } from './ours.ts'
 import { upstreamPrograms } from './programs.ts'
 
 const LIMIT_MS = 60_000
+const isThroughServer = process.argv.includes('--through-server')
 const folder = await mkdtemp(join(tmpdir(), 'hyperkube-containers-'))
-const kubeconfig = join(folder, 'kubeconfig')
+const ownKubeconfig = join(folder, 'kubeconfig')
+/** The one that the kubectls use. */
+let kubeconfig = ownKubeconfig
 const data = `--data-dir=${join(folder, 'data')}`
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 let failures = 0
@@ -181,17 +186,24 @@ async function tryAll(name: string, program: string, isOld: boolean): Promise<vo
 
 const programs = await upstreamPrograms(['kubectl'], say)
 const archives = await makeImages(join(folder, 'images'), ['busybox', 'nginx'], say)
-const flags = ['up', '--runtime=containerd', data, `--kubeconfig=${kubeconfig}`, '--secure-port=0', '-o=json']
+const flags = ['up', '--runtime=containerd', data, `--kubeconfig=${ownKubeconfig}`, '--secure-port=0', '-o=json']
 const cluster = converse(HYPERKUBE, flags)
+await using closing = new AsyncDisposableStack()
 try {
   const ready = await until(() => cluster.said, /\n/)
   judge('up with containers', /"runtime":"containerd"/.test(ready), ready)
   for (const archive of archives) execFileSync(HYPERKUBE, ['image', 'load', data, archive], { stdio: 'ignore' })
+  if (isThroughServer) {
+    const server = closing.use(await startManagementServer(join(folder, 'server')))
+    kubeconfig = await server.importCluster('containers', ownKubeconfig)
+    judge('import into the management server', true, '')
+  }
   await tryAll('1.20', join(unpacked(['kubernetes-client'], say), 'usr', 'bin', 'kubectl'), true)
   await tryAll('1.36', programs.kubectl, false)
   await symlink(HYPERKUBE, join(folder, 'kubectl'))
   await tryAll('ours', join(folder, 'kubectl'), false)
 } finally {
+  await closing.disposeAsync()
   await end(cluster)
   execFileSync(HYPERKUBE, ['reset', data], { stdio: 'ignore' })
   await rm(folder, { recursive: true, force: true })
