@@ -12,6 +12,9 @@ import { pathsOf } from './operations.ts'
 
 const kinds = groups.flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
 
+/** About 40 words. */
+const LONGEST = 260
+
 /** Every struct of every table, by its OpenAPI name without the version. */
 function structsOf(type: string, home: string): StructSchema[] {
   return [...tableNames.values()].flatMap((table) => {
@@ -75,22 +78,19 @@ describe('OpenAPI descriptions', () => {
     })
   }
 
-  it('are full sentences', () => {
+  it('are short and full sentences', () => {
     const own = (texts: FieldTexts): string[] =>
       Object.entries(texts).flatMap(([field, text]) => (field === '...' ? [] : [text]))
     const texts = [...TABLES.values()].flatMap((table) => Object.values(table).flatMap(own))
     assert.deepEqual(
-      texts.filter((text) => !/^[A-Z*$/.].*\.$/.test(text) || text.length > 160),
+      texts.filter((text) => !/^[A-Z*$/.].*\.$/.test(text) || text.length > LONGEST),
       [],
     )
   })
 
   it('are shared between kinds for conditions, and specific to a kind for other status fields', () => {
-    assert.equal(
-      describeDefinition('io.k8s.api.core.v1.NodeCondition', 'status'),
-      'Whether it is so: True, False or Unknown.',
-    )
-    assert.match(describeDefinition('io.k8s.api.core.v1.Pod', 'status'), /last observed/)
+    assert.equal(describeDefinition('io.k8s.api.core.v1.NodeCondition', 'status'), 'True, False or Unknown.')
+    assert.match(describeDefinition('io.k8s.api.core.v1.Pod', 'status'), /^Observed state/)
   })
 
   it('are specific to the struct for fields named status, spec and kind inside other structs', () => {
@@ -114,8 +114,8 @@ describe('OpenAPI descriptions', () => {
   })
 
   it('exist for lists, and are derived for unknown names', () => {
-    assert.equal(describeDefinition('io.k8s.api.core.v1.PodList'), 'A list of objects of kind Pod.')
-    assert.equal(describeDefinition('io.k8s.api.core.v1.PodList', 'items'), 'The objects.')
+    assert.equal(describeDefinition('io.k8s.api.core.v1.PodList'), 'PodList is a list of objects of kind Pod.')
+    assert.equal(describeDefinition('io.k8s.api.core.v1.PodList', 'items'), 'Objects of the list.')
     for (const name of ['', 'x', '__proto__.v1.constructor', 'io.k8s.api.core.v1.Nothing']) {
       assert.equal(describeDefinition(name), '')
       assert.equal(describeDefinition(name, 'constructor'), '')

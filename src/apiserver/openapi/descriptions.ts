@@ -60,7 +60,7 @@ export function describeDefinition(name: string, field = ''): string {
   const shared = isList ? 'list' : type.endsWith('Condition') ? 'condition' : ''
   const known = textOf(TABLES.get(home) ?? {}, type, field) ?? textOf(SHARED, shared, field)
   if (known !== undefined) return known
-  if (field === '') return isList ? `A list of objects of kind ${type.slice(0, -'List'.length)}.` : ''
+  if (field === '') return isList ? `${type} is a list of objects of kind ${type.slice(0, -'List'.length)}.` : ''
   return textOf(SHARED, 'any', field) ?? ''
 }
 
