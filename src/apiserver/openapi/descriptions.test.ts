@@ -14,6 +14,9 @@ const kinds = groups.flatMap(({ versions }) => versions.flatMap((version) => ver
 
 /** About 40 words. */
 const LONGEST = 260
+/** A sentence with the form of a question instead of a statement about the field. */
+const QUESTION = /(?:^|\. )(?:Who|Whom|Whose|Whoever|What|When|Where|Which|Why|How)\b/
+const VAGUE = /\b(?:nobody|somebody|whoever|whom|fares?|wanted|wish|tells|told|gone|so (?:many|much))\b/i
 
 /** Every struct of every table, by its OpenAPI name without the version. */
 function structsOf(type: string, home: string): StructSchema[] {
@@ -78,12 +81,16 @@ describe('OpenAPI descriptions', () => {
     })
   }
 
-  it('are short and full sentences', () => {
+  it('are short, full and plain sentences', () => {
     const own = (texts: FieldTexts): string[] =>
       Object.entries(texts).flatMap(([field, text]) => (field === '...' ? [] : [text]))
     const texts = [...TABLES.values()].flatMap((table) => Object.values(table).flatMap(own))
     assert.deepEqual(
       texts.filter((text) => !/^[A-Z*$/.].*\.$/.test(text) || text.length > LONGEST),
+      [],
+    )
+    assert.deepEqual(
+      texts.filter((text) => QUESTION.test(text) || VAGUE.test(text)),
       [],
     )
   })
