@@ -26,6 +26,18 @@ describe('findBannedWords', () => {
     assert.deepEqual(wordsIn(source.join('\n')), ['1 told', '2 said', '3 of its own', '4 is let'])
   })
 
+  it('finds comments that begin with What or Who', () => {
+    const source = [
+      '/** What a pod has. */',
+      '/**',
+      ' * Who asks.',
+      ' */',
+      '// Whoever waits.',
+      '/** A pod. What it has. */',
+    ]
+    assert.deepEqual(wordsIn(source.join('\n')), ['1 What', '3 Who', '5 Whoever'])
+  })
+
   it('finds banned phrases in flag usages and help texts', () => {
     const source = [
       "const image = flag(string, '', 'What ' + 'was said')",

@@ -26,6 +26,9 @@ const TYPE_NAMES = new Set(['Place', 'Places', 'Asked', 'Ask', 'Known', 'Held', 
 const PHRASES =
   /\b(?:told|said|wish(?:es|ed)?|news|held|doom(?:ed|s)?|judged?|judges|judgement|heard|of (?:its|their) own|as it is|(?:is|are|was|were|be|been|being) let)\b/gi
 
+/** Words with which no comment begins, because its sentence then has no subject. */
+const BEGINNING = /^((?:\/\*\*?|\/\/)[\s*]*)(What|Who|Whoever|Whom|Whose)\b/
+
 export interface Finding {
   readonly line: number
   readonly word: string
@@ -37,6 +40,8 @@ export function findBannedWords(source: string, path = ''): Finding[] {
   const found = pieces.flatMap(({ type, text, start }) => (type === 'code' ? bannedIdentifiers(text, start) : []))
   for (const { text, start } of sentencesOf(source, path, pieces)) {
     for (const match of text.matchAll(PHRASES)) found.push({ at: start + match.index, word: match[0] })
+    const [, before, word] = BEGINNING.exec(text) ?? []
+    if (before !== undefined && word !== undefined) found.push({ at: start + before.length, word })
   }
   if (found.length === 0) return []
   const lineAt = lineCounter(source)

@@ -32,7 +32,7 @@ export const bench: Bench = {
   },
 }
 
-/** What `--only` chooses from. `alone` starts servers of its own; the others share one that was filled. */
+/** The parts that `--only` selects. `alone` starts separate servers; the others share one server with objects. */
 type Part =
   | { readonly name: string; readonly alone: (start: StartServer, folder: string) => Promise<readonly Figures[]> }
   | { readonly name: string; readonly filled: (server: ServerUnderTest) => Promise<Figures> }

@@ -36,7 +36,7 @@ const CONTENT = scaled(5_000)
 const DEPENDENTS = scaled(10_000)
 const PODS = scaled(10_000)
 const IDLE_MS = 30_000
-/** What was made is old news by then, and what making it needed has been given back. */
+/** The manager has processed all events and released memory by then. */
 const SETTLE_MS = 120_000
 /** Each work is done so often by the same processes: what has just been started is slower, the more so the more it compiles. */
 const ROUNDS = 3
@@ -104,7 +104,7 @@ const IDLE_COLUMNS = [
 
 interface Work {
   readonly name: string
-  /** What has to be there first, which is not measured. */
+  /** Creates objects before the measurement. */
   readonly prepare?: (managed: Managed, round: number) => Promise<void>
   readonly run: (managed: Managed, round: number) => Promise<void>
 }
@@ -237,7 +237,7 @@ async function makeDependents({ server }: Managed, round: number): Promise<void>
 
 async function deleteOwner({ server }: Managed, round: number): Promise<void> {
   await ask(server, { method: 'DELETE', path: `${CONFIGMAPS}/owner-${round}` })
-  // What the manager itself keeps in each namespace stays.
+  // The manager's own ConfigMap stays in each namespace.
   await until(async () => (await count(server, CONFIGMAPS)) <= 1)
 }
 

@@ -15,7 +15,7 @@ import { startUp } from './up-under-test.ts'
 /** `IDLE_SECONDS=60 npm run bench -- idle` for a first look. */
 const { IDLE_SECONDS = '300' } = process.env
 const NODES = 3
-/** What a start leaves behind is gone by then. */
+/** The work after a start has ended by then. */
 const SETTLE_MS = 30_000
 const LOOK_MS = 5000
 

@@ -293,7 +293,7 @@ async function run(
   bound: Bound,
 ): Promise<number[]> {
   const { pods, wait = false } = workload
-  // Who finds work when it starts is charged with its start.
+  // A scheduler that starts with pending pods is measured from its start.
   const before = wait ? { cpuMs: 0 } : await usageOf(child.pid ?? 0)
   const ofServer = await server.usage()
   const startMs = performance.now()

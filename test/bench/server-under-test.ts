@@ -93,7 +93,7 @@ export const startTheirs: StartServer = async (folder) => {
   return { ...reference, usage: () => usageOfAll(reference.pids) }
 }
 
-/** What several processes use, added up. */
+/** The usage of several processes together. */
 export async function usageOfAll(pids: readonly number[]): Promise<Usage> {
   const usages = await Promise.all(pids.map(usageOf))
   const sum = (of: (usage: Usage) => number): number => usages.reduce((total, one) => total + of(one), 0)

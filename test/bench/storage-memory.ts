@@ -49,7 +49,7 @@ async function fill(backend: Backend, first: number, sizeBytes: number): Promise
 function memoryInUse(): MemoryReport {
   const { gc } = globalThis as { gc?: () => void }
   if (gc === undefined) throw new Error('Run with --expose-gc')
-  // What the first run lets go of (buffers, weak references) is only seen by the second.
+  // The second run collects what the first one has released, such as buffers and weak references.
   gc()
   gc()
   const { heapUsed, external, rss } = process.memoryUsage()

@@ -132,7 +132,7 @@ async function measureLoad(backend: Backend, clients: number): Promise<Load> {
   delay.disable()
   state.stopped = true
   await Promise.all(running)
-  // What it records is the time between two of its ticks, which are due every millisecond.
+  // The histogram records the time between two ticks, which are due every millisecond.
   return { perSecond: (state.written * 1000) / spentMs, loopDelayP99Ms: Math.max(0, delay.percentile(99) / 1e6 - 1) }
 }
 

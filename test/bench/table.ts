@@ -5,7 +5,7 @@ export interface Table {
   readonly columns: readonly string[]
   /** The first cell names the row; the others are figures. */
   readonly rows: readonly (readonly string[])[]
-  /** What one must know to read the figures. */
+  /** Notes for readers of the figures. */
   readonly notes?: readonly string[]
   /** The result in one line, for the page of judges. */
   readonly result?: string
@@ -14,7 +14,7 @@ export interface Table {
 /** A table before its figures are text, so that runs can be set side by side. */
 export interface Figures {
   readonly title: string
-  /** Whose they are; default: the reference's. */
+  /** The owner of the figures; default: the reference. */
   readonly whose?: string
   readonly columns: readonly string[]
   readonly rows: readonly { readonly name: string; readonly values: readonly number[] }[]

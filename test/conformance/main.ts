@@ -108,7 +108,7 @@ function say(text: string): void {
   process.stdout.write(text)
 }
 
-/** What needs a kubelet needs containers. */
+/** Tests that need a kubelet also need containers. */
 const WITHOUT_CONTAINERS = NEEDS.indexOf('controllers')
 
 function choose(names: readonly string[], last: ReadonlyMap<string, LastResult>): string[] {
@@ -150,7 +150,7 @@ interface Part {
   start(folder: string): Promise<Cluster>
 }
 
-/** What needs containers and no more is one machine alone. */
+/** Tests that need containers and nothing more run on one machine. */
 const ONE_NODE = NEEDS.indexOf('kubelet')
 
 /** Those that need no containers have simulated nodes, of which there are several; those of the network two with containers. */
@@ -197,7 +197,7 @@ async function remember(all: readonly string[], runs: readonly TestRun[]): Promi
   await writeFile(PAGE, writePage({ ...origin, reference }, all, results))
 }
 
-/** What the tests ran against, and whether there was more than that. */
+/** The commit under test, and whether the work tree had changes. */
 function commit(): string {
   const git = (...args: string[]): string =>
     execFileSync('git', args, { cwd: import.meta.dirname })

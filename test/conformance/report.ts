@@ -62,7 +62,7 @@ const RESULTS = ['passed', 'flaky', 'failed'] as const
 /** The last run of one test, as the page keeps it. */
 export interface LastResult {
   readonly result: Result
-  /** What the test ran against; empty on pages from before each line had its commit. */
+  /** The commit under test; empty on old pages without commits. */
   readonly commit: string
   /** YYYY-MM-DD. */
   readonly date: string
@@ -89,13 +89,13 @@ export interface Origin {
 
 const REFERENCE = "Against upstream's kube-apiserver (`--reference`): "
 
-/** What a page remembers of the last whole run beside upstream's server. */
+/** The line about the last complete run with upstream's server. */
 export function readReference(page: string): string {
   const line = page.split('\n').find((one) => one.startsWith(REFERENCE))
   return line?.slice(REFERENCE.length, -1) ?? 'not run yet'
 }
 
-/** What single tests need besides what their group needs, by plain name. */
+/** Additional requirements of single tests, by name without tags. */
 const CONDITIONS: Readonly<Record<string, string>> = {
   'node: ImageVolume should succeed with pod and pull policy of Always':
     'needs containerd 2.1 or newer; Debian has 1.6',

@@ -88,7 +88,7 @@ interface RunOptions {
   readonly mayFail?: boolean
 }
 
-/** What runs now. */
+/** The running suite. */
 let running: ChildProcess | undefined
 
 function run(program: string, args: readonly string[], { output, mayFail = false }: RunOptions): Promise<void> {

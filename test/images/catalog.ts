@@ -219,7 +219,10 @@ function busybox(): LayerFile[] {
 /** Where glibc's getent looks. */
 const NAME_SERVICES = 'passwd: files\ngroup: files\nhosts: files dns\n'
 
-/** What tests run beside agnhost: dig, getent, curl, wget, nc, ip, ss, iperf, bash. Those come before busybox's of the same name. */
+/**
+ * Programs that tests run in addition to agnhost: dig, getent, curl, wget, nc, ip, ss, iperf, bash. They take
+ * precedence over busybox's.
+ */
 function agnhostTools({ say }: Tools): LayerFile[] {
   const packages = ['bash', 'bind9-dnsutils', 'curl', 'iperf', 'iproute2', 'libc-bin', 'netcat-openbsd', 'wget']
   const root = unpacked(packages, say)

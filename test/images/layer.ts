@@ -11,7 +11,7 @@ export interface LayerFile {
   /** From the root, without a leading slash; a folder's ends in one. */
   readonly path: string
   readonly mode?: number
-  /** What is in it: text or bytes, a file of this machine, or nothing. */
+  /** The content: text or bytes, a file of this machine, or none. */
   readonly content?: string | Uint8Array
   readonly from?: string
   readonly link?: string

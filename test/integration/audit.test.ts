@@ -252,7 +252,7 @@ const hasty: Clock = {
 const AUTHORIZERS = (...authorizers: object[]): string =>
   JSON.stringify({ apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AuthorizationConfiguration', authorizers })
 
-/** What RKE has in its files. */
+/** The files of RKE. */
 const FILES: Readonly<Record<string, string>> = {
   'tokens.csv': TOKENS,
   'audit-policy.yaml': '{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}',

@@ -29,7 +29,7 @@ export interface ComponentPrograms extends AsyncDisposable {
   readonly ends: (...args: string[]) => Promise<{ readonly code: number; readonly log: string }>
   readonly get: (path: string) => Promise<unknown>
   readonly page: (port: number, path: string, token?: string) => Promise<{ status: number; text: string }>
-  /** Who leads. */
+  /** The identity of the leader. */
   readonly holder: () => Promise<string | undefined>
 }
 

@@ -7,7 +7,7 @@ import { startWebhookServer, type WebhookServer } from './webhooks/webhook-serve
 
 let custom: Custom
 let hook: WebhookServer
-/** What the webhook makes of a review; by default what a good one does. */
+/** The webhook's response to a review; by default a correct conversion. */
 let answering: (review: Json) => unknown
 before(async () => {
   custom = await Custom.start()

@@ -281,7 +281,7 @@ describe('security of field values', () => {
 
   it('CVE-2021-25740: the default user roles cannot write Endpoints or EndpointSlices', async () => {
     const own = await wire.namespace()
-    // What `edit` and `admin` are made of.
+    // The roles that `edit` and `admin` aggregate.
     const parts = ['view', 'edit', 'admin'].map((role) => `system:aggregate-to-${role}`)
     for (const name of parts) {
       await wire.must('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${own}/rolebindings`, {
@@ -309,7 +309,7 @@ describe('security of field values', () => {
         assert.equal(got.status, 403, `${method} ${target}: ${got.text}`)
       }
     }
-    // What these roles are for does work, so that the refusals above say something.
+    // Allowed actions of these roles succeed, which shows that the refusals above have the right reason.
     assert.equal(
       (await asJane('POST', `/api/v1/namespaces/${own}/configmaps`, { metadata: { name: 'janes' } })).status,
       201,
@@ -446,7 +446,7 @@ describe('security of field values', () => {
 })
 
 describe('security of request bodies and paths', () => {
-  // What these and the next cost is measured in cost.test.ts, in a server of their own.
+  // cost.test.ts measures the cost of these requests and the next ones in a separate server.
   it('CVE-2019-11253, CVE-2019-11254: documents with nested aliases are refused at low cost', async () => {
     const laughs = Array.from({ length: 26 }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n},`.repeat(9)}]`)
     const bomb = `a0: &a0 lol\n${laughs.join('\n')}\nmetadata: {name: x}\n`

@@ -48,7 +48,7 @@ async function isBack(before: Record<string, number>): Promise<void> {
   await custom.eventually(async () => held(), isNoMore)
 }
 
-/** What the watches still say until they end; rejects when one is broken off. */
+/** The remaining events of the watches; rejects if one is aborted. */
 async function restOf(watches: readonly IncomingMessage[]): Promise<Json[][]> {
   const texts = await Promise.all(watches.map((watch) => watch.setEncoding('utf8').toArray() as Promise<string[]>))
   return texts.map((pieces) =>

@@ -39,7 +39,7 @@ const TURNS = 12
 const ALL = '/api/v1/secrets'
 const path = (namespace: string, name = ''): string => `/api/v1/namespaces/${namespace}/secrets${name}`
 const random = createSeededRandom(5)
-/** What the server said of each object when it was written, without kind and apiVersion: as lists show it. */
+/** The server's response to the last write of each object, without kind and apiVersion, as in lists. */
 const model = new Map<string, Item>()
 
 async function write(namespace: string, name: string, isThere: boolean): Promise<void> {

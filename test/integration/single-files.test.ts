@@ -20,7 +20,7 @@ import { kind, skip } from './provision/this-machine.ts'
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '..', '..')
 
-/** What a program is called by, and its file. */
+/** The bundle of each program, by name. */
 const FILES: Readonly<Record<string, string>> = {
   kubectl: 'kubectl.cjs',
   'kube-apiserver': 'kube-apiserver.cjs',
@@ -45,7 +45,7 @@ describe('a bundled program', { skip }, () => {
     const { file } = await makePayload(kind, { root: ROOT, cache: join(folder, 'cache'), bundle })
     await mkdir(there)
     await run('tar', ['-xzf', file, '-C', there])
-    // What all programs are together: without it, only those that are really files of their own can run.
+    // Removes the common bundle, so that only standalone bundles can run.
     rmSync(join(there, 'dist', 'hyperkube.mjs'))
   })
   after(() => rmSync(folder, { recursive: true, force: true }))

@@ -45,7 +45,7 @@ interface Ended {
 
 interface Up {
   readonly pid: number
-  /** What it says when it is ready. */
+  /** The JSON line that it prints when it is ready. */
   readonly ready: Promise<{
     readonly apiServer: string
     readonly kubeconfig: string

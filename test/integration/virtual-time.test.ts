@@ -23,7 +23,7 @@ async function get(client: Pick<HttpClient, 'request'>, url: string): Promise<{ 
   return { status: answer.status, json: () => JSON.parse(text) as unknown }
 }
 
-/** What happened, with its time. */
+/** The events with their times. */
 async function live(datastore: string): Promise<string[]> {
   const clock = createVirtualClock(START_MS)
   await using plane = await startControlPlane({ clock, settings: { datastore, 'event-ttl': TTL_MS } })

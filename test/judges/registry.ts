@@ -49,7 +49,7 @@ const CONTAINERS = [
   'conntrack',
 ]
 
-/** What a judge may need of the machine. `root` and `facts` (interface facts beside the repository) have no program. */
+/** The programs that judges need. `root` and `facts` (interface facts beside the repository) have no program. */
 export const REQUIREMENTS: Readonly<Record<Need, Requirement | undefined>> = {
   root: undefined,
   facts: undefined,

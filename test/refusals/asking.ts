@@ -102,7 +102,7 @@ async function untilServed(send: Send, definition: Json, clock: Clock): Promise<
   throw new Error(`${path} is not served`)
 }
 
-/** What is not served is refused in plain text. */
+/** Requests for unknown paths get plain text. */
 function bodyOf(text: string): Json {
   return (text.startsWith('{') ? JSON.parse(text) : { message: text }) as Json
 }
@@ -166,7 +166,7 @@ export async function removeObject(send: Send, kind: Kind, path: string): Promis
     if (code === 404) return
     await send('DELETE', path, { gracePeriodSeconds: 0, propagationPolicy: 'Background' })
     await send('PATCH', path, { metadata: { finalizers: null } })
-    // What a namespace holds is emptied by a controller, which is not here.
+    // No namespace controller runs, so this removes the finalizer.
     if (kind.kind === 'Namespace') await send('PUT', `${path}/finalize`, withChanges(body, { '/spec/finalizers': [] }))
   }
   throw new Error(`${path} does not go away`)
@@ -187,7 +187,7 @@ export function pathOf(kind: Kind, object: Json): string {
   return `${collectionOf(kind, object)}/${encodeURIComponent(name)}`
 }
 
-/** What no two servers agree on. */
+/** Values that differ between servers. */
 const MASKS: readonly [RegExp, string][] = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>'],
   [/20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z| \+0000 UTC)/g, '<time>'],

@@ -10,25 +10,25 @@ export type Json = Record<string, unknown>
 export type Changes = Readonly<Record<string, unknown>>
 
 export interface Trial {
-  /** What is wrong (or only looks so), as a sentence; unique within its kind. */
+  /** The fault (or apparent fault) as a sentence, unique within its kind. */
   readonly why: string
   /**
    * `create` by default. `update` puts a changed copy of the stored object, `update status` puts it to a subresource,
    * `create binding` posts `body` to one of the stored object.
    */
   readonly on?: 'create' | 'update' | `update ${string}` | `create ${string}`
-  /** What is changed in the object that is stored before. */
+  /** Changes of the object that is stored first. */
   readonly stored?: Changes
-  /** What was put to the stored object since, in order: what creating cannot set, as a status. */
+  /** Updates of the stored object, in order, for fields that a creation cannot set, such as the status. */
   readonly since?: readonly Since[]
-  /** What is wrong: changes to the valid object, to the stored one in an update. */
+  /** The faults: changes of the valid object, or of the stored one in an update. */
   readonly set?: Changes
   /** Sent instead of a changed object; text is sent as it is. */
   readonly body?: unknown
 }
 
 export interface Refusal extends Trial {
-  /** What we answer where upstream prints Go structs or source paths. */
+  /** Our message if upstream prints Go structs or source paths. */
   readonly ours?: Ours
 }
 
@@ -66,7 +66,7 @@ export interface KindCases {
   /** Accepted as it is. In the namespace `default` unless it names another. */
   readonly valid: Json
   readonly refused: readonly Refusal[]
-  /** What looks wrong and is taken all the same: upstream repairs it, drops it or does not care. */
+  /** Apparent faults that upstream accepts, because it repairs, drops or ignores them. */
   readonly taken?: readonly Trial[]
 }
 
@@ -76,7 +76,7 @@ interface Cause {
   readonly field: string
 }
 
-/** What matters of a Status. */
+/** The compared parts of a Status. */
 export interface Refused {
   readonly code: number
   readonly reason?: string

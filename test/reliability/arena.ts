@@ -38,7 +38,7 @@ export interface Arena {
   readonly cluster?: TestCluster
   /** The write-ahead log of a sqlite store: it changes while a commit is under way. */
   readonly walFile?: string
-  /** What the store itself said. */
+  /** The output of the store's process. */
   readonly output: () => string
   /** Ends everything and removes every trace; resolves to what went wrong on the way, if anything. */
   close(): Promise<string | undefined>

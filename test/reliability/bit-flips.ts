@@ -20,7 +20,7 @@ const random = createSeededRandom(Number(values.seed))
 const folder = mkdtempSync(join(tmpdir(), 'reliability-flips-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 const SIDES = ['', '-wal'] as const
-/** What a log that ends torn may cost: its last two groups of commits (see src/storage/sqlite/wal-check.ts). */
+/** The commits that a torn end of the log may lose: the last two groups (see src/storage/sqlite/wal-check.ts). */
 const TAIL = 8
 /** A report says where: a row, an index, a page, a byte of the log. */
 const PLACE =

@@ -16,7 +16,7 @@ import type { Store } from './store.ts'
 import { createTextStore } from './text-store.ts'
 import { type ChildSettings, hearLines, sendLine, type ToChild, type WireError } from './wire.ts'
 
-/** What the start spent its time on, in ms since the process began. */
+/** The phases of the start, in milliseconds since the process began. */
 const started: Record<string, number> = { loadedMs: performance.now() }
 const settings = JSON.parse(process.argv[2] ?? '{}') as ChildSettings
 const backend = withDefect(await open(settings), settings.defect, createSeededRandom(settings.seed))

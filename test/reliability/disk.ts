@@ -55,7 +55,7 @@ export class Disk {
     }
   }
 
-  /** From here on nothing reaches the disk. What has been flushed is on it. */
+  /** From now on no write reaches the disk. Flushed data is on it. */
   cutPower(): void {
     run('perl', '-e', CUT_POWER, this.mount)
   }

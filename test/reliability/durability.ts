@@ -29,7 +29,7 @@ const OBJECT_BYTES = 1024
 /** Every so often all objects are compared, not only those that were written. */
 const FULL_CHECK_EVERY = 20
 
-/** What one key may be held to. */
+/** The possible values of one key. */
 interface Promised {
   counter: number
   revision: Revision

@@ -16,7 +16,7 @@ export interface Scene {
   readonly arena: Arena
   readonly recorder: Recorder
   readonly random: Random
-  /** What the fault itself found to be wrong. */
+  /** Violations that the fault itself has found. */
   readonly violations: Violation[]
 }
 
@@ -121,7 +121,7 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   },
 }
 
-/** What can be injected into a backend here. */
+/** The faults that can be injected into a backend. */
 export function faultsFor(backend: BackendName): FaultName[] {
   const names = Object.keys(FAULTS) as FaultName[]
   return names.filter((name) => FAULTS[name].backends.includes(backend) && FAULTS[name].whyNot?.() === undefined)

@@ -27,7 +27,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`)
 const fault = await whyNoContainerd()
 if (fault !== undefined) throw new Error(`There can be no containers here: ${fault}`)
 
-/** What the makes do not say alike. */
+/** The differences between our kubelet's report and upstream's. */
 async function compare(bed: KubeletBed, name: string): Promise<string[]> {
   const told = new Map<string, string[]>()
   for (const make of values.make as Make[]) {

@@ -26,9 +26,9 @@ export class Server implements Store {
   #child: ChildProcess | undefined
   #socket: Socket | undefined
   #ids = 0
-  /** What the child wrote to stderr, for reports. */
+  /** The child's output on stderr, for reports. */
   output = ''
-  /** What the last start spent its time on, as the child says. */
+  /** The phases of the last start, as the child reports them. */
   startTimes = ''
   /** The time of each start until the store answered. */
   readonly startsMs: number[] = []

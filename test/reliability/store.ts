@@ -56,7 +56,7 @@ export interface Listed {
 export interface Committed {
   readonly ok: boolean
   readonly revision: Revision
-  /** What was there before, or is there now: as the backend's `previous` and `current`. */
+  /** The previous or current items: the backend's `previous` and `current`. */
   readonly items: readonly (Item | null)[]
 }
 

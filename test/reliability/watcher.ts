@@ -124,7 +124,7 @@ class WatcherState implements Watcher {
     if (this.#target === undefined && random.int(2) === 0) this.#next = undefined
   }
 
-  /** What was missed is only in the state. */
+  /** Only the current state shows the effect of missed changes. */
   async #relist(): Promise<Revision | undefined> {
     const { recorder, client } = this.#options
     const list = await recorder.call(client, 'range', this.#range)

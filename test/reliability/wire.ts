@@ -24,7 +24,7 @@ export interface WireError {
   readonly message: string
 }
 
-/** What the child is to open; handed over as its argument. */
+/** The settings of the child process, passed as its argument. */
 export interface ChildSettings {
   /** As `openBackend` takes it. */
   readonly location: string

@@ -41,11 +41,11 @@ export interface Worker {
   readonly proxyFlag: string
   /** Kills it too. */
   restartSupervisor(): Promise<void>
-  /** What each container looks like, and the numbers of their processes. */
+  /** Starts the pods, and returns a description of each container with its process numbers. */
   startPods(): Promise<ReadonlySet<string>>
   /** Those of them that are not there any more, or not as they were. */
   lostContainers(before: ReadonlySet<string>): Promise<readonly string[]>
-  /** What it counted itself, and how many Events it left. */
+  /** The supervisor's metrics, and the number of its Events. */
   told(): Promise<readonly string[]>
 }
 
@@ -225,7 +225,7 @@ function planOf({ bed, root }: Places, kubeconfig: string, proxyFlag: string): o
   }
 }
 
-/** What a process of ours of each kind has among its words, and no other on the machine. */
+/** Text in the command line of each of our processes that no other process of the machine has. */
 function marksOf({ bed, root }: Places): Record<Name, string> {
   return {
     kubelet: `--config=${bed.folder}/ours.yaml`,

@@ -46,7 +46,7 @@ function chooseVictims(random: Random): readonly Name[] {
   return chosen.length === 0 ? NAMES : chosen
 }
 
-/** Who is started when these are missing: flanneld is started with kubelet. */
+/** The processes that are started if these are missing: flanneld starts together with kubelet. */
 function startedFor(victims: readonly Name[]): readonly Name[] {
   return NAMES.filter((name) => victims.includes(name) || (name === 'flanneld' && victims.includes('kubelet')))
 }

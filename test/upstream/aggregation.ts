@@ -33,7 +33,7 @@ async function must(server: Server, method: string, path: string, body?: object)
   return answer
 }
 
-/** What the sample's documentation has people create. */
+/** Creates the RBAC objects of the sample's documentation. */
 async function giveRights(server: Server): Promise<void> {
   const apiGroup = 'rbac.authorization.k8s.io'
   const rbac = `/apis/${apiGroup}/v1`
@@ -126,7 +126,7 @@ function expect(text: string, pattern: RegExp): void {
   if (!pattern.test(text)) throw new Error(`expected ${pattern}, got: ${text}`)
 }
 
-/** What people do with kubectl, and what they must see. */
+/** The kubectl commands and their expected output. */
 const STEPS: readonly (readonly [what: string, run: (kubectl: Kubectl) => void])[] = [
   [
     'lists its resources',

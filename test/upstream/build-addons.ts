@@ -105,7 +105,7 @@ async function inventory(bed: Bed): Promise<Set<string>> {
   return new Set(lines.filter((line) => line !== '' && !IGNORED.test(line)))
 }
 
-/** What a cluster changes by itself; controllers have accounts when they first have something to do. */
+/** Objects that the cluster creates itself; accounts of controllers exist from their first use. */
 const IGNORED =
   /^(?:ServiceAccount kube-system \S+-controller$|ConfigMap \S+ kube-root-ca\.crt|Lease (?:kube-node-lease|kube-system) |ConfigMap default (?:inline|included)|Secret kube-system full-cluster-state)/
 

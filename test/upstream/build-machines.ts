@@ -29,7 +29,7 @@ const NETWORK = '10.198.0'
 const WAIT_SECONDS = 600
 /** After this line of `up` the power goes: etcd runs, the control plane is being made. */
 const CUT_AFTER = 'start kube-apiserver'
-/** What flannel, kube-proxy and pods had there; the table that iptables made for itself stays. */
+/** Prints the links and tables of flannel, kube-proxy and pods; the table that iptables creates stays. */
 const IN_KERNEL =
   "ip -br link show type vxlan; ip -br link show type bridge; nft list tables | grep -v ' filter$' || true"
 const UNITS = "systemctl list-units --plain --no-legend 'hyperkube-*' | awk '{print $1, $3}'"

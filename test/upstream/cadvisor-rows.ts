@@ -3,7 +3,7 @@
  * constant.
  */
 
-/** What stands still: limits, not uses. */
+/** Families whose values are constant: limits, not usage. */
 const STILL = /^container_(?:spec_|threads_max|ulimits_soft)/
 
 /** The rows that our kubelet has for fewer subjects, each with the reason. */
@@ -19,7 +19,7 @@ interface Row {
   readonly value: string
 }
 
-/** What upstream's tells that ours does not, and what both tell otherwise. */
+/** Rows that only upstream has, and rows with different values. */
 export function compareRows(mine: string, reference: string): string[] {
   const [ours, theirs] = [rowsOf(mine), rowsOf(reference)]
   const keyOf = ({ name, of }: Row): string => `${name} of ${of}`

@@ -41,7 +41,7 @@ interface RuleResult {
   readonly budgetExceeded?: boolean
 }
 
-/** What of ours corresponds to what was recorded. */
+/** Our result in the form of the recorded one. */
 function resultOf({ schema, self, oldSelf }: RuleCase): RuleResult {
   const crdErrors = definitionErrors(schema)
   const { errors, warnings, budgetLeft } = runRules(self, structuralOf(schema), { old: oldSelf })

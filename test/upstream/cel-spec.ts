@@ -40,7 +40,7 @@ import { canonical, protoJson } from './cel-spec/proto-json.ts'
 import { parseTextproto } from './cel-spec/textproto.ts'
 import { UPSTREAM_VERSION } from './programs.ts'
 
-/** What cel-go of that Kubernetes stands on. */
+/** The module version that this Kubernetes' cel-go uses. */
 const MODULE = 'cel.dev/expr@v0.25.1'
 const SOURCE = join(import.meta.dirname, 'cel-spec', 'judge', 'main.go')
 const FOLDER = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'hyperkube', 'cel-spec')
@@ -171,7 +171,7 @@ function main(wanted: readonly string[]): void {
   process.exitCode = total.failed === 0 ? 0 : 1
 }
 
-/** What cel-go makes of our own expressions, for `cel-spec/answers.test.ts`. */
+/** Writes cel-go's results of our own expressions, for `cel-spec/answers.test.ts`. */
 function record(): void {
   const folder = mkdtempSync(join(tmpdir(), 'hyperkube-cel-'))
   const file = join(folder, 'expressions.textproto')

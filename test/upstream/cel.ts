@@ -205,7 +205,7 @@ function evaluate(compiled: Compiled, { vars = {} }: Case): Outcome {
   return { ...(typeof value === 'string' ? { evalError: value } : { value: value.encoded }), actualCost: budget.spent }
 }
 
-/** What it gives, or the message of the error it ends with. */
+/** The result, or the message of the error. */
 function attempt<T extends object>(action: () => T): T | string {
   try {
     return action()

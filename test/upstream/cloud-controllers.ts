@@ -65,7 +65,7 @@ async function startSide(name: string, program: readonly string[], provider: str
   return { name, client, cloud, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
-/** What anybody can see, a line for each thing. Ids are another's on each side. */
+/** The visible state, one line for each object. Ids differ between the sides. */
 async function picture({ client, cloud }: Side): Promise<string[]> {
   const [nodes, services, events] = await Promise.all([client.list(Nodes), client.list(Services), client.list(Events)])
   const lines = [

@@ -6,7 +6,7 @@ import { launch } from './kube-apiserver.ts'
 import { HYPERKUBE } from './ours.ts'
 import { upstreamPrograms } from './programs.ts'
 
-/** Who made what is started. */
+/** Selects our programs or upstream's. */
 export type Make = 'ours' | "upstream's"
 
 /** Those of a cluster that need no node, by name; the certificates of the server and their logs are in `folder`. */
@@ -31,7 +31,7 @@ export interface ManagerStart {
   readonly flags?: readonly string[]
   /** The name of its log in the folder. */
   readonly log?: string
-  /** What is run for ours, and its first arguments; default: the sources here. */
+  /** The program and first arguments for ours; default: these sources. */
   readonly program?: readonly [file: string, ...args: string[]]
 }
 

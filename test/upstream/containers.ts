@@ -37,7 +37,7 @@ function judge(what: string, isRight: boolean, output: string): void {
   process.stdout.write(`    ${output.replaceAll('\n', '\n    ')}\n`)
 }
 
-/** What was said until it matched, or until the time was over. */
+/** The output at the first match, or at the timeout. */
 async function until(said: () => string, expected: RegExp): Promise<string> {
   const endMs = realClock.elapsed() + LIMIT_MS
   while (!expected.test(said()) && realClock.elapsed() < endMs) await sleep(realClock, 100)

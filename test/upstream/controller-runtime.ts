@@ -54,7 +54,7 @@ async function build(): Promise<string> {
   return program
 }
 
-/** What the operator shows, and whom it says to trust. */
+/** Writes the operator's serving certificate and the CA for its webhooks. */
 async function writeCertificates(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true })
   const authority = createAuthority({ commonName: 'operator-ca' }, { clock: realClock, random: secureRandom })

@@ -31,7 +31,7 @@ const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image
 const selector = { matchLabels: labels }
 const oneShot = { spec: { ...template.spec, restartPolicy: 'Never' } }
 
-/** What is made in each namespace: where, and what. */
+/** The objects that each namespace gets, by path. */
 const THINGS: readonly (readonly [path: string, object: object])[] = [
   ['apis/apps/v1/NS/deployments', { metadata: { name: 'web' }, spec: { replicas: 3, selector, template } }],
   ['apis/apps/v1/NS/statefulsets', { metadata: { name: 'set' }, spec: { serviceName: 's', selector, template } }],
@@ -42,7 +42,7 @@ const THINGS: readonly (readonly [path: string, object: object])[] = [
   ['api/v1/NS/resourcequotas', { metadata: { name: 'quota' }, spec: { hard: { pods: '20' } } }],
 ]
 
-/** What must come of it. */
+/** The expected results. */
 const HOPES: readonly (readonly [what: string, path: string, isTrue: (answer: Json) => boolean])[] = [
   ['a default ServiceAccount', 'api/v1/NS/serviceaccounts/default', ({ kind }) => kind === 'ServiceAccount'],
   ['the root certificate', 'api/v1/NS/configmaps/kube-root-ca.crt', ({ data }) => data !== undefined],

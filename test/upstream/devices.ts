@@ -110,7 +110,7 @@ class Comparison {
     else await until(() => ours.cluster.placed(pod.metadata.uid ?? '') === theirs.node)
   }
 
-  /** What claims got that had nothing. */
+  /** Compares the allocations of claims that had none before. */
   async #compareClaims({ search }: DryRunResult, theirs: Decided): Promise<string | undefined> {
     this.#counts.placed++
     if (!search.feasible.some(({ name }) => name === theirs.node)) {

@@ -49,7 +49,7 @@ async function byStream(question: Buffer, port: number): Promise<Buffer> {
   return received.subarray(2, 2 + uint16(received, 0))
 }
 
-/** What an answer says, in an order of its own: which of several is first is a matter of turns. */
+/** The lines of an answer, sorted, because servers rotate records. */
 export function linesOf(message: Message): string[] {
   const { flags } = message
   const section = (name: string, records: readonly RecordAt[]): string[] =>

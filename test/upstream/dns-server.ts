@@ -29,7 +29,7 @@ const dns = await startDns(
 await dns.synced
 const { udpPort } = await dns.listen(address, Number(port))
 process.stdout.write(`${udpPort}\n`)
-// What is measured is what stays.
+// The measurement includes only memory that remains after garbage collection.
 process.on('SIGUSR2', () => (globalThis as { gc?: () => void }).gc?.())
 process.stdin.resume()
 process.stdin.on('end', () => void closing.disposeAsync())

@@ -151,7 +151,7 @@ class StandIn {
   }
 }
 
-/** What the suite ended with. */
+/** Runs the suite and returns its exit code. */
 async function judge(folder: string, kubeconfig: string, focus: string): Promise<number> {
   const flags = [
     '--provider=skeleton',

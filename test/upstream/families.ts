@@ -9,7 +9,7 @@ export interface FamilyShape {
 /** Why families of upstream's are not shown here, by how their names begin. */
 export type Missing = readonly (readonly [names: RegExp, why: string])[]
 
-/** What is missing for a reason is said; everything else that upstream has and that differs is returned. */
+/** Prints families that are missing for a reason, and returns all other differences. */
 export function compareFamilies(
   mine: ReadonlyMap<string, FamilyShape>,
   reference: ReadonlyMap<string, FamilyShape>,

@@ -109,7 +109,10 @@ async function addNode(client: ApiClient, name: string, cpu: number): Promise<vo
   await client.patch(Nodes, { name }, { type: 'merge', value: { spec: { taints: null } } })
 }
 
-/** What there is to say of a group once nothing changes any more: what its pods say, without who says it, and its condition. */
+/**
+ * The messages about a group when nothing changes any more: those of its pods, without their source, and its
+ * condition.
+ */
 async function told(client: ApiClient, name: string): Promise<string[]> {
   let [before, now] = ['', await sayings(client, name)]
   for (let calmMs = 0; calmMs < CALM_MS; calmMs += LOOK_EVERY_MS) {

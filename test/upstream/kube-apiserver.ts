@@ -92,7 +92,7 @@ export async function startOwn(folder: string): Promise<OwnServer> {
   return { ...prepared, stop: () => end(child, 'SIGTERM') }
 }
 
-/** What it prints goes to `log`, after what is there. */
+/** Appends its output to `log`. */
 export async function launch(program: string, args: readonly string[], log: string): Promise<ChildProcess> {
   await mkdir(join(log, '..'), { recursive: true })
   const file = await open(log, 'a')

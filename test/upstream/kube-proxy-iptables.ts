@@ -28,7 +28,7 @@ const LIMIT_MS = 120_000
 const MOST_BYTES = 1 << 28
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
-/** What another has in the kernel's chains, and must be there at the end as it was. */
+/** Foreign rules in the kernel's chains, which must be unchanged at the end. */
 const FOREIGN = `*filter
 :OTHER - [0:0]
 -A INPUT -j OTHER

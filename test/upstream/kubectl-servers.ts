@@ -63,7 +63,7 @@ function generalSteps(isOld: boolean): Step[] {
   return [...steps, ...(isOld ? [] : newer)].map((line) => ({ args: line.split(' ') }))
 }
 
-/** What is done with one object of a kind, from its creation to its end. */
+/** The commands for one object of a kind, from its creation to its deletion. */
 function stepsFor({ kind, valid }: KindCases, folder: string, isOld: boolean): Step[] {
   const name = (valid.metadata as { name: string }).name
   const namespace = kind.namespaced ? ['-n', (valid.metadata as { namespace?: string }).namespace ?? 'default'] : []
@@ -124,7 +124,7 @@ function run(kubectl: string, { args, env = {} }: Step, { kubeconfig, home }: Si
   })
 }
 
-/** What two servers may say differently without anybody seeing a difference. */
+/** Values that may differ between two servers. */
 const MASKS: readonly (readonly [RegExp, string])[] = [
   [/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, 'UID'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, 'TIME'],

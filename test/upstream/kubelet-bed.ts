@@ -24,7 +24,7 @@ import { upstreamPrograms } from './programs.ts'
 /** `sources`: ours as it stands in the tree, for who measures nothing. */
 export type Make = 'ours' | 'sources' | 'upstream'
 
-/** What stands between a kubelet and its server. */
+/** The connection between a kubelet and its server, which tests can cut. */
 export class Link {
   readonly #sockets = new Set<Socket>()
   readonly #server: NetServer
@@ -102,7 +102,7 @@ export interface KubeletBed {
 export async function startKubeletBed(node: string, closing: AsyncDisposableStack): Promise<KubeletBed> {
   const machine = closing.use(createBed())
   const { dataDir: folder } = machine.options
-  // What pods had, when they were not taken away; upstream's mounts its folder on itself.
+  // Volumes that pods left; upstream's kubelet mounts its folder on itself.
   closing.defer(() => unmountBelow([folder]))
   const server = await startOurs(folder)
   closing.defer(() => server.stop())
@@ -225,7 +225,7 @@ async function removeFolders(folder: string): Promise<void> {
   await rmdir(folder).catch(() => undefined)
 }
 
-/** What a kubelet answers to the administrator. */
+/** The kubelet's response to the administrator. */
 export function pageOf({ server: { tls } }: KubeletBed, { port }: RunningKubelet, path: string): Promise<string> {
   const { cert, key } = tls
   return new Promise((resolve, reject) => {
@@ -269,7 +269,7 @@ async function untilNodeReady(
   throw new Error(`The node is not ready:\n${(await readFile(log, 'utf8')).slice(-3000)}`)
 }
 
-/** Who the kubelet is, and where its server is. */
+/** Writes the kubelet's credentials and the address of its server. */
 export async function writeNodeConfig(folder: string, { port, tls }: Server, node: string): Promise<void> {
   const [certificate, key] = await Promise.all(
     ['ca.crt', 'ca.key'].map((name) => readFile(join(folder, 'pki', name), 'utf8')),

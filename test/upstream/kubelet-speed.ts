@@ -159,7 +159,7 @@ async function measure(bed: KubeletBed, make: Make): Promise<void> {
     say(`${make}, ${what}: p50 ${half}, p99 ${most}, slowest ${all}; processor ${seconds.toFixed(1)} s`)
   }
   try {
-    // What is done for the first time takes longer, for either.
+    // The first starts are slower with either kubelet.
     await startPods(bed, watching, names('first', '3'), 0)
     await told(`${values.steady} pods, one a second`, () =>
       startPods(bed, watching, names('steady', values.steady), 1000),

@@ -1,14 +1,15 @@
+/**
+ * Compares the exclusive resources that our kubelet and upstream's give a guaranteed pod on the same machine: `node
+ * test/upstream/kubelet-topology.ts [policy …]` as root. They run one after the other, with each topology policy or
+ * the named ones. The script compares state files, cgroups, the pod resources API and metrics, except for uids. Exits
+ * with 1 on a difference.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
 import type { Pod } from '#apis/core/v1.ts'
-/**
- * What both kubelets give to a guaranteed pod for its own, on the same machine, one after the other: `node
- * test/upstream/kubelet-topology.ts` as root. State files of processors and memory to the last byte but for uids, cgroups of the pod
- * and its containers, what the pod resources API says, counters; with each policy of topology, or those that are named. Ends with 1 when something differs.
- */
 import { PodResourcesLister } from '#apis/wire/pod-resources.ts'
 import { memoryChecksum, type MemoryState } from '#kubelet/topology/memory-state.ts'
 import { realClock, sleep } from '#lib/clock.ts'
@@ -32,7 +33,7 @@ const SETTINGS = {
 
 const POLICIES = ['none', 'best-effort', 'restricted', 'single-numa-node']
 
-/** What upstream's counts twice: a processor that an init container had and the next one has. */
+/** Upstream counts a CPU twice if an init container had it and the next container gets it. */
 const REUSED = /^kubelet_cpu_manager_(?:exclusive_cpu_allocation_count|shared_pool_size_millicores)$/
 
 async function main(): Promise<number> {

@@ -12,10 +12,10 @@ import { type Reference, startReference } from './reference.ts'
 
 const VERSION = 'v0.8.0'
 const KWOK = `sigs.k8s.io/kwok/cmd/kwok@${VERSION}`
-/** What its releases come with: nodes and pods become ready as fast as they can. */
+/** The stages of kwok's releases: nodes and pods become ready as fast as possible. */
 const STAGES = ['node/fast/node-initialize', 'node/heartbeat-with-lease/node-heartbeat-with-lease', 'pod/fast/*']
 
-/** What kwokctl sets with --disable-qps-limits, as kwok's own benchmark does. */
+/** The flags that kwokctl sets with --disable-qps-limits, as kwok's benchmark does. */
 const UNLIMITED_SERVER = [
   '--max-requests-inflight=0',
   '--max-mutating-requests-inflight=0',

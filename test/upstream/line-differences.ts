@@ -21,7 +21,7 @@ export function differences(theirs: string, ours: string): string[] {
   return lines
 }
 
-/** What is the same at the beginning and at the end is most of it. */
+/** Most lines are equal at the beginning and the end. */
 function withoutCommonEnds(left: readonly string[], right: readonly string[]): [string[], string[]] {
   const shortest = Math.min(left.length, right.length)
   let first = 0

@@ -78,7 +78,7 @@ class Traffic {
   }
 }
 
-/** Who asks whom, and what the answer is to be. */
+/** A client, its target and the expected response. */
 interface Way {
   readonly from: FlannelNode
   readonly address: string
@@ -151,7 +151,7 @@ async function startProxy(
   return child
 }
 
-/** What is taken away, in either mode. */
+/** The commands that remove rules, by mode. */
 const LOSSES: Readonly<Record<Mode, readonly string[]>> = {
   nftables: ['nft flush table ip kube-proxy', 'nft delete table ip kube-proxy', 'nft flush ruleset'],
   iptables: ['iptables -t nat -F KUBE-SERVICES', 'iptables -t nat -F', 'nft flush ruleset'],
@@ -235,7 +235,7 @@ function sliceOf(name: string, address: string, port: number): Draft<EndpointSli
 
 const HOSTILE = ['127.0.0.1', '127.8.8.8', '169.254.169.254', '224.0.0.1', '0.0.0.0', '::1', 'fe80::1', 'ff02::1', '::']
 
-/** What the server says to it. */
+/** The message of the server's refusal. */
 async function refusal(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt

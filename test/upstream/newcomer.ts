@@ -27,7 +27,7 @@ const WITHIN_S = 60
 
 const home = await mkdtemp(join(tmpdir(), 'hyperkube-newcomer-'))
 const env = { ...process.env, HOME: home, KUBECONFIG: '', NPM_CONFIG_LOGLEVEL: 'silent', TERM: 'xterm', NO_COLOR: '' }
-/** What is shown, with a prompt before what is typed. */
+/** The lines of the picture, with a prompt before each command. */
 const shown: string[] = []
 let failures = 0
 

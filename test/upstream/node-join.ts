@@ -110,7 +110,7 @@ async function build(folder: string, key: string, first: Here, closing: AsyncDis
   closing.defer(
     async () => void (await hyperkube('build', 'remove', '--force').catch((error: unknown) => say(String(error)))),
   )
-  // What is slow is no fault here, and a second run goes on.
+  // A slow step is no failure here, and a second run continues.
   await until('the cluster is built', () =>
     hyperkube('build', 'up').catch((error: Error) => {
       say(error.message)
@@ -159,7 +159,7 @@ function dataDirOf({ name }: Machine): string {
   return `/var/lib/hyperkube/${name}`
 }
 
-/** What a management server would make of the cluster for one more worker. */
+/** The plan that a server would send to one more worker of the cluster. */
 function planFor({ cluster: built, bundle, api }: Built, machine: Machine, policies: string): object {
   const [first] = built.nodes
   if (first === undefined) throw new Error('the cluster has no node')

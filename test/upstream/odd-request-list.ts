@@ -214,7 +214,7 @@ function deleting(path: string, one: string): Ask[] {
 
 const DEFAULT = '/api/v1/namespaces/default'
 
-/** What is odd about one path only. */
+/** Requests that are unusual for one path only. */
 const SINGLE: readonly Story[] = [
   {
     name: 'a version on what is new',

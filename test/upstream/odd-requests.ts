@@ -64,7 +64,7 @@ function send({ port, tls }: Side, { method, path, body, type, accept }: Ask): P
   })
 }
 
-/** What two servers may say differently without anybody seeing a difference. */
+/** Values that may differ between two servers. */
 const MASKS: readonly (readonly [RegExp, string])[] = [
   [/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, 'UID'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME'],

@@ -33,7 +33,7 @@ async function answersOf(server: Server, cases: readonly PolicyCase[]): Promise<
   return answers
 }
 
-/** What was refused of the policy or its binding; empty when both were written. */
+/** The refusal of the policy or its binding; empty if both were created. */
 async function install(server: Server, { kind, spec, binding }: PolicyCase, name: string): Promise<string> {
   const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }
   const selector = { objectSelector: { matchLabels: { case: name } } }

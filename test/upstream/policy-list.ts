@@ -7,11 +7,11 @@ export interface PolicyCase {
   readonly kind: 'validating' | 'mutating'
   readonly spec: Json
   readonly binding?: Json
-  /** What is written; default: a ConfigMap with `a` and `n`. */
+  /** The written object; default: a ConfigMap with `a` and `n`. */
   readonly object?: { readonly data?: Json; readonly labels?: Json }
 }
 
-/** What an expression over a request comes to is in the refusal: its value as text, or how it fails. */
+/** Expressions about a request. The refusal contains the value as text, or the error. */
 const EXPRESSIONS = [
   'request.operation',
   'request.name',

@@ -124,7 +124,7 @@ async function build(name: UpstreamProgram, path: string): Promise<void> {
 
 function go(args: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    // What the user says (`-p=1` on a busy machine) stays said.
+    // Flags of the user (`-p=1` on a busy machine) stay in effect.
     const env = { ...process.env, GOFLAGS: `${process.env.GOFLAGS ?? ''} -mod=mod`.trim(), CGO_ENABLED: '0' }
     const child = spawn('go', args, { cwd: FOLDER, env, stdio: ['ignore', 'inherit', 'inherit'] })
     child.on('error', (error) =>

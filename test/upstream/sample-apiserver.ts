@@ -41,7 +41,7 @@ export async function writeAccount(server: Server, namespace: string, name: stri
 export interface SamplePlan {
   /** For its files and its log. */
   readonly folder: string
-  /** Who it is to the server in front of it. */
+  /** Its credentials for the server in front of it. */
   readonly kubeconfig: string
   /** PEM. */
   readonly serving: { readonly certificate: string; readonly key: string }

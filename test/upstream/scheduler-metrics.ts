@@ -47,7 +47,7 @@ async function exercise(server: Server): Promise<void> {
   await sleep(realClock, 5000)
 }
 
-/** What it tells after that, on a server of its own. */
+/** The metrics of a scheduler after the same pods, on a separate server. */
 async function metricsOf(folder: string, program: readonly string[]): Promise<Map<string, FamilyShape>> {
   await mkdir(folder)
   const server = await startOurs(folder, ['--disable-admission-plugins=ServiceAccount,TaintNodesByCondition'])

@@ -34,7 +34,7 @@ export interface PairOptions {
   readonly placing?: string
   /** Of KubeSchedulerConfiguration, for upstream's. */
   readonly configuration?: object
-  /** Who else ours asks. */
+  /** The extenders of our scheduler. */
   readonly extenders?: SchedulerOptions['extenders']
 }
 

@@ -7,14 +7,14 @@ import { createSeededRandom } from '#lib/random.ts'
 import { Draw, HOST, type Loose, NAMESPACES, ZONE } from './draw.ts'
 import { type Claim, type Given, podVolumes, volumesOf } from './scheduling-volumes.ts'
 
-/** What a cluster is mostly about. */
+/** The emphasis of a generated cluster. */
 export const FLAVOURS = ['rules', 'priorities', 'volumes', 'everything'] as const
 
 type Flavour = (typeof FLAVOURS)[number]
 
 export interface SchedulingCase {
   readonly flavour: Flavour
-  /** What is there besides nodes and pods. */
+  /** The objects besides nodes and pods. */
   readonly given: readonly Given[]
   readonly nodes: readonly Loose<Node>[]
   /** With their node. */

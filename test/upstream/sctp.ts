@@ -104,7 +104,7 @@ interface Trial {
   readonly ip: string
   readonly step: (what: string, deed: () => Promise<string>) => Promise<void>
   readonly ask: (host: Host, address: string, port?: number, times?: number) => Promise<string[]>
-  /** Who answers, of a dozen times. */
+  /** The hosts that respond to a dozen associations. */
   readonly whom: (host: Host, address: string, port?: number) => Promise<string>
 }
 

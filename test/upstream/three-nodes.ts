@@ -23,7 +23,7 @@ const GRACE_SECONDS = 50
 const LOOK_SECONDS = 5
 /** Of kubelets: how often they renew their lease. */
 const RENEW_SECONDS = 10
-/** What our pods tolerate; upstream's default is 300. */
+/** The toleration of our pods; upstream's default is 300. */
 const TOLERATED_SECONDS = 5
 
 const shown = new Shown()
@@ -52,7 +52,7 @@ const asking = (times: number, address: string): string[] => [
   `http://${address}/hostname`,
 ]
 
-/** Who answers: names of pods. */
+/** The names of the pods that responded. */
 const namesIn = (said: string | undefined): ReadonlySet<string> => new Set(said?.trim().split('\n') ?? ['nobody'])
 
 const podAsks = async (cluster: NamespacedCluster, pod: string, address: string): Promise<ReadonlySet<string>> =>

@@ -38,7 +38,7 @@ export interface MachineOptions {
   readonly ports?: readonly number[]
   /** A key pair that its root takes, by the path of the private half; default: one of its own. */
   readonly key?: string
-  /** What it is called. Default: `vm`. */
+  /** Its name. Default: `vm`. */
   readonly name?: string
   /** Its one network, instead of one behind this machine: others of the same bridge reach it at the address, and so does this one. */
   readonly network?: {
@@ -52,7 +52,7 @@ export interface MachineOptions {
 export interface VirtualMachine {
   /** Where a port of the machine is on this one's loopback. */
   port(of: number): number
-  /** What a command line of its shell prints. Rejects when it fails. */
+  /** The output of a command line in its shell. Rejects if the command fails. */
   shell(line: string, options?: { readonly input?: string; readonly timeoutMs?: number }): Promise<string>
   /** Takes the power away. */
   cut(): Promise<void>

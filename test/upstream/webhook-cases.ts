@@ -393,7 +393,7 @@ function reviews(): WebhookCase[] {
   ]
 }
 
-/** What those who change are shown of an object that is not there yet. */
+/** Cases about the object that webhooks receive before the server has generated its name. */
 function drawn(): WebhookCase[] {
   const metadata = { generateName: 'g-', uid: 'u', creationTimestamp: '2001-01-01T00:00:00Z', selfLink: 's' }
   const body = (name: string): Json => ({ metadata: { ...metadata, labels: { case: name } } })

@@ -27,7 +27,7 @@ const client = (transport: Transport = plane.running.server.clientAs(ADMIN)): Ap
   new ApiClient({ transport, clock, userAgent: 'tester/v1' })
 
 interface Leading {
-  /** What was done, with the second at which. */
+  /** The actions with their second. */
   readonly log: string[]
   readonly stop: AbortController
   readonly ended: Promise<void>

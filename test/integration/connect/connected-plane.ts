@@ -26,7 +26,7 @@ export interface ConnectedPlane extends AsyncDisposable {
 export interface PlaneOptions {
   readonly network?: Network
   readonly settings?: Partial<Settings>
-  /** What kubelets are shown, and whom they must be known to. */
+  /** The client certificate of the API server for kubelets, and the CA for theirs. */
   readonly kubeletFiles?: ReadonlyMap<string, string>
 }
 

@@ -37,7 +37,7 @@ let connected: ConnectedPlane
 let web: Server
 let port = 0
 let seen: Seen
-/** What names mean; changed by tests that play the name server. */
+/** The addresses of host names; tests change them to simulate a name server. */
 let names: string[][] = []
 
 /** Pods have addresses that are unreachable here, so all of them lead to this machine. */

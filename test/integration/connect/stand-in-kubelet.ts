@@ -34,7 +34,7 @@ const authority: Authority = createAuthority({ commonName: 'kubernetes' }, tools
 const serving = authority.issue({ commonName: 'kubelet', names: { ips: ['127.0.0.1', '10.9.9.9'] }, purpose: 'server' })
 const client = authority.issue({ commonName: 'kube-apiserver-kubelet-client', purpose: 'client' })
 
-/** What the API server shows kubelets, and whom it trusts. */
+/** The client certificate of the API server for kubelets, and the CA that it trusts. */
 export const kubeletTls: Readonly<Record<'ca' | 'certificate' | 'key', string>> = {
   ca: authority.certificatePem,
   certificate: client.certificatePem,

@@ -52,7 +52,7 @@ async function channels(socket: WebSocketConnection): Promise<Map<number, string
 
 const V5 = ['v5.channel.k8s.io']
 
-/** What a kubelet does with a SPDY session. */
+/** Sets the kubelet's handler of a SPDY session. */
 function onSpdy(serve: (session: SpdySession) => Promise<void>, protocol?: string): void {
   connected.kubelet.answer = (exchange) => serve(acceptSpdy(exchange, protocol))
 }

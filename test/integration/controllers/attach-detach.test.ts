@@ -78,7 +78,7 @@ const deletePod = async (name: string): Promise<void> => {
 
 const attachments = async (): Promise<VolumeAttachment[]> => (await client.list(VolumeAttachments)).items
 
-/** What the driver says of the only attachment there is. */
+/** Reports a status of the only attachment, as the driver. */
 const driverSays = async (status: object): Promise<void> => {
   const [attachment] = await attachments()
   const where = { name: attachment?.metadata.name ?? '', subresource: 'status' }

@@ -11,7 +11,7 @@ import { epochMsOf, timeOf } from '#meta/time.ts'
 import { isTerminal } from '#model/pods.ts'
 import { itself } from '#reconcile/controller.ts'
 
-/** What becomes of a pod: it is ready, runs without being so, stays pending, or ends with the code. */
+/** The outcome of a pod: ready, running but not ready, pending, or ended with an exit code. */
 export type Fate = 'ready' | 'running' | 'pending' | { readonly exitCode: number }
 
 export interface FakeKubelet extends Controller {

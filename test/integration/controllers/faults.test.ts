@@ -141,7 +141,7 @@ async function fill({ client }: Cluster): Promise<void> {
   }
 }
 
-/** What may be done to it. `job` is the number of the next one. */
+/** Executes a random change. `job` is the number of the next Job. */
 async function change({ client }: Cluster, step: number, job: number): Promise<void> {
   const merge = (value: object) => ({ type: 'merge', value }) as const
   if (step % 4 === 0) {

@@ -12,7 +12,7 @@ import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
-/** What was logged, and where to. */
+/** A logger that appends its lines to a list. */
 const logTo = (lines: string[]): Logger => {
   const stream = {
     write(text: string, done: () => void) {

@@ -18,7 +18,7 @@ import { startControlPlane } from '#testing/control-plane.ts'
 
 const namespace = 'storage'
 
-/** What is said about the claim when it grows, and its annotations then. */
+/** The events about a claim that grows, and its annotation. */
 async function grown(source: PersistentVolumeSpec): Promise<[events: string[], resizer: string | undefined]> {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))
   await using plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })

@@ -105,7 +105,7 @@ const events = async (): Promise<string[]> =>
     ({ type, reason, message, reportingComponent }) => `${type} ${reportingComponent} ${reason}: ${message}`,
   )
 
-/** What the scheduler does: devices, the finalizer, and who uses them. */
+/** Writes devices, finalizer and reservation to a claim, as the scheduler. */
 async function allocate(name: string, pod: string | undefined, tolerations: DeviceToleration[] = []): Promise<void> {
   const where = { namespace, name }
   await client.patch(ResourceClaims, where, { type: 'merge', value: { metadata: { finalizers: [FINALIZER] } } })

@@ -19,7 +19,7 @@ interface Mounting {
   readonly second?: string
 }
 
-/** What is said about pods that mount the same volume, one after the other. */
+/** The events about pods that mount the same volume, one after the other. */
 async function told(pods: Readonly<Record<string, Mounting>>, seLinuxMount = true): Promise<string[]> {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))
   await using plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })

@@ -64,7 +64,7 @@ describe('legacy service account tokens without use', () => {
     await client.create(Secrets, { metadata: { namespace, name, annotations, labels }, type })
   }
 
-  /** What is there after the cleaner's round on that day, with the day since when it is invalid. */
+  /** The Secrets after the cleaner's round on a day, with the day of their invalidation. */
   const after = async (day: number): Promise<string[]> => {
     await controllers.stop()
     const later = createVirtualClock(Date.UTC(2026, 0, day))

@@ -14,7 +14,7 @@ import { parseApiVersion } from '#meta/kind.ts'
 
 import { type Json, PROTOBUF } from '../wire/server.ts'
 
-/** What an endpoint answers with when all is well. */
+/** The kind of a successful response. */
 export type Endpoint = 'object' | 'list' | 'watch'
 
 export interface Event {
@@ -62,7 +62,7 @@ export function acceptOf({ media, as }: Form, endpoint: Endpoint): string {
 
 function targetKind({ kind }: Target, endpoint: Endpoint): string {
   if (kind === 'Table') return kind
-  // What is watched is objects.
+  // A watch sends objects, not lists.
   const isList = endpoint !== 'watch' && (endpoint === 'list') === (kind === 'Partial')
   return isList ? 'PartialObjectMetadataList' : 'PartialObjectMetadata'
 }
@@ -111,13 +111,13 @@ export function decodeEvents({ media }: Form, bytes: Buffer): Event[] {
   return lines.map((line) => JSON.parse(line) as Event)
 }
 
-/** What the form makes of an answer in plain JSON. A Status stays what it is. */
+/** Derives the content in this form from plain JSON. A Status stays unchanged. */
 export function expected({ as, media }: Form, json: Json): Json {
   if (json.kind === 'Status') return json
   if (as === undefined) return media === PROTOBUF ? withoutNestedTypes(json) : json
   const items = json.items as JsonObject[] | undefined
   if (as.kind !== 'Table' && items === undefined) return partialObject(json, as.version)
-  // What has a Go type does not say that nothing is left to list.
+  // Lists with a Go type omit an empty continue token.
   const { continue: left, ...bare } = json.metadata
   const metadata = left === '' ? bare : json.metadata
   if (as.kind !== 'Table') {

@@ -39,7 +39,7 @@ const MAX_TURNS = 20
 
 interface Answer {
   readonly got: Got
-  /** What came, decoded: events of a watch. */
+  /** The decoded response, or the events of a watch. */
   readonly value: Json
 }
 
@@ -67,7 +67,7 @@ function hasEvent(form: Form, bytes: Buffer): boolean {
   return decodeEvents(form, bytes).length > 0
 }
 
-/** What the form makes of a code: some cannot be had of an endpoint, which shows after the work is done. */
+/** The expected code: some endpoints do not support some forms and reject them after the work. */
 function codeOf({ as, media }: Form, { code, endpoint }: Step, witness: Json): number {
   if (code >= 300) return code
   if (endpoint === 'watch') return media === 'application/yaml' ? 406 : code
@@ -81,7 +81,7 @@ function dry(step: Step): Step {
   return { ...step, path: `${path}${path.includes('?') ? '&' : '?'}dryRun=All` }
 }
 
-/** What is refused, is mostly refused with the same words each time: by the step. */
+/** The refusals by step, which are mostly equal in all forms. */
 const refusals = new Map<string, Answer>()
 
 async function witnessOf(step: Step): Promise<Answer | undefined> {
@@ -115,7 +115,7 @@ async function check(form: Form, step: Step): Promise<void> {
   }
 }
 
-/** What is read or can be written again with the same outcome. */
+/** True if the step can be repeated with the same result. */
 function mayRepeat({ witness, method }: Step): boolean {
   return witness === 'again' || method === 'GET' || method === 'PUT' || method === 'PATCH'
 }
@@ -142,7 +142,7 @@ function compare(form: Form, step: Step, value: Json, witness: Json): void {
   assert.deepEqual(compared(event?.object), expected(form, witness))
 }
 
-/** What a dry run cannot know: when it is really done, and the version that makes. */
+/** Removes the fields that a dry run cannot know: times and the resourceVersion. */
 function settled({ witness, endpoint }: Step, answer: Json): Json {
   if (witness !== 'dry') return answer
   if (endpoint !== 'object') return answer.metadata?.resourceVersion === undefined ? answer : atAnyVersion(answer)
@@ -174,7 +174,7 @@ async function live(subject: Subject, form: Form): Promise<void> {
     } catch (error) {
       assert.fail(`${step.name}, as ${form.name}: ${step.method} ${step.path}\n${(error as Error).message}`)
     }
-    // What finalizers hold must not stand in the way of what comes next.
+    // An object with finalizers must be gone before the next form.
     if (step.method === 'DELETE' && step.code === 200 && !isQuestion(kind)) await removeObject(send, kind, path)
   }
 }

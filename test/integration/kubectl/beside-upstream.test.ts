@@ -14,7 +14,7 @@ import { UPSTREAM_VERSION } from '../../upstream/programs.ts'
 const UPSTREAM = join(homedir(), '.cache', 'hyperkube', 'upstream', UPSTREAM_VERSION, 'kubectl')
 const skip = existsSync(UPSTREAM) ? false : "upstream's kubectl was not built: node test/upstream/kubectl.ts does"
 
-/** What looks, and what makes objects without sending them: nothing waits for controllers. */
+/** Scenes that read, or that create objects without sending them, so that no line waits for controllers. */
 const SCENES = /^(?:create-more|describe|explain)\//
 const LINES = 60
 

@@ -30,7 +30,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** What bash would offer for a line with the cursor at its end. */
+/** A script that prints bash's completions of a line with the cursor at its end. */
 const ASK = `
 source "$SCRIPT"
 shopt -s expand_aliases

@@ -1,9 +1,9 @@
+/** A CSI driver for tests: serves CSI on a socket in the plugin directory, and bind-mounts its directories. */
 import { execFile } from 'node:child_process'
 import { mkdir, rm, rmdir, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** A CSI driver for tests: serves CSI on a socket in the plugin directory, and bind-mounts its directories. */
 import { Registration, type RegistrationStatus } from '#apis/wire/plugin-registration.ts'
 import {
   type ExpandRequest,

@@ -1,3 +1,7 @@
+/**
+ * Tests device plugins and DRA drivers on real sockets: they register, pods get their devices, and allocations
+ * survive a restart of the kubelet.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,10 +10,6 @@ import { describe, it, type TestContext } from 'node:test'
 
 import { Nodes, type Pod, Pods, ServiceAccounts } from '#apis/core/v1.ts'
 import { ResourceClaims } from '#apis/resource/v1.ts'
-/**
- * Device plugins on real sockets: they register, pods get their devices, and allocations survive a restart of the
- * kubelet.
- */
 import { DevicePlugin, Registration as DevicePluginRegistration } from '#apis/wire/device-plugin.ts'
 import type { Claim } from '#apis/wire/dra.ts'
 import { Registration } from '#apis/wire/plugin-registration.ts'

@@ -89,7 +89,7 @@ const ROWS: readonly Row[] = TABLE.trim()
     return { method, path, statuses: statuses.map(Number) }
   })
 
-/** What stands below `/*`. */
+/** A path for each wildcard route. */
 const BELOW: Readonly<Record<string, string>> = {
   '/api/*': 'v1',
   '/apis/*': 'apps',

@@ -74,7 +74,7 @@ export async function startEchoCluster(): Promise<EchoCluster> {
   return cluster
 }
 
-/** What a probe of the management server gets; undefined for other requests. */
+/** The response to a health check of the management server; undefined for other requests. */
 export function probeAnswer(url: string, uid: string): string | undefined {
   if (url === '/version') return JSON.stringify({ gitVersion: 'v1.36.0' })
   if (url.startsWith('/api/v1/namespaces/kube-system'))

@@ -51,7 +51,7 @@ export interface FlannelBed extends AsyncDisposable {
 }
 
 export interface FlannelBedOptions {
-  /** What a node runs as its flanneld; ours where nothing is said. */
+  /** The flanneld program of each node; default: ours. */
   readonly programs?: Readonly<Record<string, readonly string[]>>
   /** How often rules and links are looked after; default: as soon as tests want it. */
   readonly resyncSeconds?: number

@@ -15,7 +15,7 @@ import { createFlannelBed, type FlannelNode, UPLINK } from './flannel-bed.ts'
 
 const skip = (await whyNoNetworks()) ?? false
 const PORT = 8080
-/** What nodes with Windows need. */
+/** The settings that Windows nodes need. */
 const BACKEND = { Type: 'vxlan', VNI: 4096, Port: 4789 }
 const LINK = 'flannel.4096'
 const KILLS = 20

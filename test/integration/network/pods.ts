@@ -22,7 +22,7 @@ export interface Speaker {
   readonly ip6: string
   /** To be put before a program that is to run where it is. */
   readonly within: readonly string[]
-  /** What the other one says; undefined when it is not reached. */
+  /** The response of the other pod; undefined if it is unreachable. */
   tell(what: Order['what'], host: string, port: number): Promise<string | undefined>
   /** Runs a program where it is. */
   run(program: string, ...args: readonly string[]): Promise<string>

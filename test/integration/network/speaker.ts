@@ -29,7 +29,7 @@ async function obey(order: Order): Promise<void> {
 
 type Deed = (order: Order, done: (said: string | undefined) => void) => () => void
 
-/** What the other one said; undefined when it was not reached. */
+/** The response of the other pod; undefined if it is unreachable. */
 function within(deed: Deed, order: Order): Promise<string | undefined> {
   return new Promise((resolve) => {
     const end = deed(order, (said) => {
@@ -81,5 +81,5 @@ for (const port of ports.map(Number)) {
 }
 process.stdout.write('ready\n')
 for await (const line of createInterface({ input: process.stdin })) void obey(JSON.parse(line) as Order)
-// Who listens would keep it from ending.
+// Its listeners would keep the process running.
 process.kill(process.pid)

@@ -20,7 +20,7 @@ const PLURALS = {
 
 export type PolicyKind = keyof typeof PLURALS
 
-/** What a policy is about; new ConfigMaps and changes to them unless it says otherwise. */
+/** The match rules of a policy; default: creations and updates of ConfigMaps. */
 export function about(resources: string | readonly string[] = 'configmaps', more: Json = {}): Json {
   const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], ...more }
   return { resourceRules: [{ ...rule, resources: [resources].flat() }] }
@@ -42,7 +42,7 @@ export class PolicyPlane {
     return this.plane.request(...args)
   }
 
-  /** What must succeed. */
+  /** Sends a request that must succeed. */
   async did(...args: Parameters<ControlPlane['request']>): Promise<Json> {
     const answer = await this.plane.request(...args)
     assert.ok(answer.status < 300, `${args[0]} ${args[1]}: ${answer.status} ${answer.text}`)

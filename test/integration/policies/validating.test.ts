@@ -43,7 +43,7 @@ describe('ValidatingAdmissionPolicy', () => {
   afterEach(() => plane.reset())
 
   const message = (answer: ControlPlaneResponse): string => (answer.json() as { message: string }).message
-  /** What comes after the words that all refusals begin with. */
+  /** The part of a refusal after the common beginning. */
   const why = async (data?: Json, metadata?: Json): Promise<string> => {
     const answer = await plane.create(data, metadata)
     assert.notEqual(answer.status, 201, answer.text)

@@ -23,7 +23,7 @@ import { type Sshd, startSshd, whyNoSshd } from './sshd.ts'
 
 const skip = await whyNoSshd()
 
-/** What travels in place of the real program, which is large: a script that starts it where it is. */
+/** A small payload instead of the real program: a script that starts the local one. */
 async function smallPayload(folder: string): Promise<Payload> {
   const script = `#!/bin/sh\nexec ${HYPERKUBE} "$@"\n`
   const bytes = gzipSync(tarArchive([{ name: 'bin/hyperkube', mode: 0o755, content: Buffer.from(script) }]))

@@ -85,7 +85,7 @@ export interface Host {
    * removed. Default address: all.
    */
   serve(name: string, port: number, address?: string): Promise<void>
-  /** What is answered, each time on a connection of its own. */
+  /** The responses, each over a new connection. */
   ask(protocol: 'tcp' | 'udp', address: string, port: number, times?: number): Promise<string[]>
   /** A connection that stays. */
   hold(address: string, port: number): Promise<Held>
@@ -94,7 +94,7 @@ export interface Host {
 }
 
 export interface Held {
-  /** What is answered over it. */
+  /** The next response over this connection. */
   ask(): Promise<string>
 }
 

@@ -17,7 +17,7 @@ if (missing !== undefined) process.stderr.write(`kube-proxy: skipping, ${missing
 const names = (answers: readonly string[]): string[] =>
   [...new Set(answers.map((answer) => answer.split(' ')[0] ?? ''))].sort()
 
-/** What another proxy, or an older one of ours, may have left. */
+/** Rules that another proxy, or an older version, may have left. */
 const LEFT_BEHIND = `add table ip ${TABLE}
 add map ip ${TABLE} service-ips { type ipv4_addr . inet_service : verdict ; }
 add chain ip ${TABLE} nat-prerouting { type nat hook prerouting priority 5 ; }
@@ -37,7 +37,10 @@ const LEFT_IN_CHAINS = `*nat
 COMMIT
 `
 
-/** What comes of an address of Services that none has: dropped in mode nftables, which knows their blocks; else the node has no way to it. */
+/**
+ * The result of a connection to an unused Service address. Mode nftables knows the Service ranges and drops the
+ * packet; in mode iptables the node has no route.
+ */
 const NOBODY = { nftables: 'timeout', iptables: 'EHOSTUNREACH' }
 
 for (const mode of MODES)

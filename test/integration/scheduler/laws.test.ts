@@ -19,7 +19,7 @@ import { type Failure, FlakyScheduler } from './flaky-scheduler.ts'
 const namespace = 'default'
 const HOST = 'kubernetes.io/hostname'
 
-/** What a pod of the test is: everything that the laws look at. */
+/** The properties of a test pod, which the invariants depend on. */
 interface Wanted {
   readonly cpu: number
   readonly priority: 0 | 10 | 100
@@ -233,7 +233,7 @@ const on = ({ pods }: State, node: string): Pod[] => pods.filter(({ spec }) => s
 const zoneOf = (node: Node | undefined): string => node?.metadata.labels?.['zone'] ?? ''
 const isGoing = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined
 
-/** What neither time nor others can change: nodeSelector, taints, cordons. */
+/** The rules that only the pod and the node determine: nodeSelector, taints, cordons. */
 function isAllowed({ spec }: Pod, node: Node): boolean {
   const { taints = [], unschedulable } = node.spec
   const isTainted = taints.some(({ key }) => key === 'k')

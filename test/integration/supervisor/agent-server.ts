@@ -14,7 +14,7 @@ export class AgentServer implements AsyncDisposable {
   /** `register`, `connect` and `config` as they came. */
   readonly asked: string[] = []
   readonly token = 'a-token'
-  /** What the node said of itself the last time. */
+  /** The parameters of the node's last request. */
   parameters: unknown
   /** Status and body of the answer to who asks for the plan. */
   plan: readonly [status: number, body: string] = [503, '']

@@ -31,7 +31,7 @@ export interface HookedPlane extends AsyncDisposable {
   configure(kind: ConfigurationKind, name: string, webhooks: readonly Json[]): Promise<ControlPlaneResponse>
   /** Deletes all configurations and the recorded requests. */
   reset(): Promise<void>
-  /** What the webhook at the path answers. */
+  /** Sets the response of the webhook at the path. */
   respond(path: string, responding: Responding): void
   /** The requests of all reviews at a path, oldest first. */
   requests(path: string): AdmissionRequest[]
@@ -42,7 +42,7 @@ const PLURALS = { mutating: 'mutatingwebhookconfigurations', validating: 'valida
 
 export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
 
-/** What a rule is about. */
+/** A rule for the given resources. */
 export function rule(resources: string | readonly string[], more: Json = {}): Json {
   return {
     operations: ['CREATE'],

@@ -14,7 +14,7 @@ before(async () => {
 })
 after(() => wire.stop())
 
-/** What the manager of that name owns. */
+/** The fields that the manager owns. */
 function fieldsOf(object: Json, manager: string): Json {
   const entry = object.metadata.managedFields.find((one: Json) => one.manager === manager)
   return entry?.fieldsV1

@@ -32,12 +32,12 @@ interface Row {
   readonly may: readonly string[]
   /** Rights that hold everywhere, for what is in no namespace. */
   readonly everywhere?: boolean
-  /** What must be there first, made by the administrator. `name` is the row's own. */
+  /** Creates prerequisites as the administrator. `name` is unique for the row. */
   readonly given?: (name: string) => Promise<unknown>
   readonly asks: (name: string) => Request
   /** The code, and for a refusal what cannot be done: `verb resource[.group][/subresource]`, or its whole text. */
   readonly gets: readonly [code: number, refusal?: string | RegExp]
-  /** What must hold afterwards. */
+  /** A check after the request. */
   readonly after?: (name: string) => Promise<void>
 }
 
@@ -398,7 +398,7 @@ function parse(what: string): { group: string; resource: string; plural: string 
   return { group: group.join('.'), resource: subresource === undefined ? plural : `${plural}/${subresource}`, plural }
 }
 
-/** What the refusal of a right in short says. */
+/** The message of a refusal because of a missing permission, which is given in short form. */
 function refusal(user: string, right: string, everywhere: boolean): string {
   const [verb, what = ''] = right.split(' ')
   const { group, resource } = parse(what)

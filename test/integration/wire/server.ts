@@ -52,7 +52,7 @@ export interface Wire extends AsyncDisposable {
   /** Signs client certificates that the server believes. */
   readonly clients: Authority
   readonly dir: string
-  /** What the server logged so far. */
+  /** The log of the server so far. */
   log(): string
   request(method: string, path: string, ask?: Ask): Promise<Got>
   /** A request that must succeed. */
@@ -324,7 +324,7 @@ function varint(value: number): number[] {
   return value < 128 ? [value] : [(value & 127) | 128, ...varint(Math.floor(value / 128))]
 }
 
-/** What protobuf clients send and get: the magic bytes, what it is, then the object. */
+/** The protobuf envelope: magic bytes, kind and object. */
 export function envelope(apiVersion: string, kind: string, raw: Buffer): Buffer {
   const type = message(field(1, apiVersion), field(2, kind))
   return message(Buffer.from('k8s\0'), field(1, type), field(2, raw), field(3, ''), field(4, ''))

@@ -59,7 +59,7 @@ export class FakeProvider {
     }
   }
 
-  /** What a browser does there: the user logs in and comes back with this query. */
+  /** Logs the user in, as a browser, and returns the query of the redirect. */
   authorize(location: string, claims: Claims = { sub: 'jane-1', preferred_username: 'Jane' }): URLSearchParams {
     const query = new URL(location).searchParams
     const code = `code-${++this.#count}`

@@ -1,8 +1,8 @@
+/** A reporter for Node's test runner: writes one JSON line for each failed test. */
 import type { TestEvent } from 'node:test/reporters'
-/** A reporter of node's test runner: one line of JSON for each test that failed, and nothing else. */
 import { inspect } from 'node:util'
 
-/** What is written of a test that failed. */
+/** The line for a failed test. */
 export interface FailedTest {
   readonly file: string
   readonly name: string

@@ -5,7 +5,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
-/** What the program under test says of itself. */
+/** One report of the program under test. */
 export interface ProbeSample {
   /** The longest the event loop was held since the last sample. */
   readonly heldMs: number

@@ -22,14 +22,14 @@ import type { ProbeSample } from './probe.ts'
 import { openConnection } from './raw-http.ts'
 
 const SOURCES = fileURLToPath(new URL('../../../src/cmd/entry.ts', import.meta.url))
-/** What `npm run build` makes: starts several times as fast. */
+/** The bundle of `npm run build`, which starts several times as fast as the sources. */
 const BUILT = fileURLToPath(new URL('../../../dist/hyperkube.mjs', import.meta.url))
 const PROBE = new URL('probe.ts', import.meta.url).href
 
 /** Longer than any start should take, on a busy machine. */
 const START_TIMEOUT_MS = 60_000
 const READY_POLL_MS = 5
-/** What the program said, as far as reports need it. */
+/** The part of the output that reports keep. */
 const KEPT_OUTPUT = 20_000
 
 /** Where the program listens, and whom its certificate is from: all a client needs, and fit to be sent to a worker. */
@@ -38,7 +38,7 @@ export interface Target {
   readonly ca: string
 }
 
-/** Who asks; the tokens are those of the file the program is given. */
+/** The users of requests and their tokens in the token file. */
 export const TOKENS = { root: 'token-of-root', user: 'token-of-user', nobody: 'token-of-nobody' } as const
 export type Person = keyof typeof TOKENS | 'anonymous'
 

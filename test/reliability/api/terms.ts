@@ -31,7 +31,7 @@ export interface TermsReport {
   readonly problems: readonly string[]
 }
 
-/** What the program may take to end. */
+/** The time in which the program must exit. */
 const EXIT_LIMIT_MS = 10_000
 
 interface Count {

@@ -18,7 +18,7 @@ const PARALLELISM = 3
 const COMPLETIONS = 5
 const PATIENCE_MS = 120_000
 const LOOK_EVERY_MS = 100
-/** What a namespace has in it when it is deleted. */
+/** The number of objects in a namespace that is deleted. */
 const OBJECTS = 20
 
 const template = (app: string, image: string, more: object = {}, annotations: object = {}): object => ({
@@ -51,7 +51,7 @@ export class World {
   readonly #asked = new Map<string, number>()
   readonly #had = new Map<string, number>()
   readonly #generations = new Map<string, number>()
-  /** What is wanted of the Deployment, and until it is there also what was before. */
+  /** The requested size of the Deployment; also the previous size until the change is complete. */
   #sizes = [REPLICAS]
   seen = 0
 
@@ -216,7 +216,7 @@ export class World {
       const counts = [status.updatedReplicas, status.availableReplicas, status.replicas]
       return status.observedGeneration === metadata.generation && counts.every((count) => count === spec.replicas)
     })
-    // Who follows the pods may hear later of what was before: until then it counts.
+    // A watcher of pods may receive older events later, so the previous size counts until then.
     const size = this.#sizes.at(-1)
     await this.#until(`round ${round}: news of pods and sets`, () => {
       const pods = Map.groupBy(this.#web(), ({ metadata }) => metadata.ownerReferences?.[0]?.name)

@@ -11,7 +11,7 @@ import { describe, show } from './describe.ts'
 import { leaseEnds, type LeaseEnds } from './leases.ts'
 import type { Violation } from './violation.ts'
 
-/** What one revision did. It happened after the tick `start` and before `end`. */
+/** The effect of one revision. It happened after the tick `start` and before `end`. */
 export interface Entry {
   readonly revision: Revision
   /** null deletes. */
@@ -171,14 +171,17 @@ function explainDeletes(log: Log, { watches }: History): void {
 
 export interface SeenDelete {
   readonly key: string
-  /** What was deleted; undefined: not known. */
+  /** The deleted item; undefined if it is unknown. */
   readonly item: Item | undefined
   /** When it was first known to have happened. */
   readonly tick: number
   readonly ms: number
 }
 
-/** What can have deleted these keys at that revision: commits without an answer, the end of a lease; likeliest first. */
+/**
+ * The possible causes of the deletion of these keys at that revision, the likeliest first: unacknowledged commits and
+ * ends of leases.
+ */
 export function causesOf(
   { spare, leaseEnds }: Pick<Log, 'spare' | 'leaseEnds'>,
   revision: Revision,

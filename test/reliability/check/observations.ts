@@ -7,7 +7,7 @@ import { hasEffect } from './log.ts'
 
 export type Answer = OperationOf<'commit'> | OperationOf<'range'>
 
-/** What an event says of one key. The rules of watches judge it; here it only helps to find out what happened. */
+/** The information of a watch event about one key. Other rules check watches; this only helps to find what happened. */
 export interface Glimpse {
   readonly method: 'event'
   readonly key: string

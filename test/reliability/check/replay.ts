@@ -13,7 +13,7 @@ import type { Entry, Log } from './log.ts'
 import { gatherObservations, type Answer, type Observation, type Observations } from './observations.ts'
 import type { Violation } from './violation.ts'
 
-/** What a revision changed, as every watch must show it. */
+/** The changes of a revision, as every watch must deliver them. */
 export interface Applied {
   readonly revision: Revision
   readonly changes: readonly Change[]
@@ -115,7 +115,7 @@ class Attempt implements Replay {
     }
   }
 
-  /** What a commit says was there, if it had an answer, and that its guards were decided rightly. */
+  /** Compares the previous values that a commit returned, and checks the results of its guards. */
   #compareItems(operation: OperationOf<'commit'>, revision: Revision): void {
     const { result } = operation
     let unfit: Mismatch | undefined

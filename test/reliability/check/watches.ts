@@ -16,7 +16,7 @@ interface Stream {
   readonly from: Revision
   readonly batches: readonly SeenBatch[]
   readonly events: readonly Change[]
-  /** What it had to deliver up to where it came. */
+  /** The changes that it had to deliver up to its last position. */
   readonly expected: readonly Change[]
   readonly covers: (key: string) => boolean
 }
@@ -107,7 +107,7 @@ function* atomic({ batches, expected }: Stream): Iterable<string> {
   }
 }
 
-/** What a batch says has been delivered, has been: nothing at or before it comes later. */
+/** A batch reports a revision; no later event may be at or before that revision. */
 function* bookmarkable({ batches }: Stream): Iterable<string> {
   let reported = 0
   for (const { revision, events } of batches) {

@@ -127,7 +127,7 @@ const hang: Fault = async (bed, make, { say }) => {
 const DISK_MIB = 64
 const FULL_MIB = 60
 
-/** Who fills the disk of the node goes, who does not stays, and new ones are refused until there is room again. */
+/** The pod that fills the disk is evicted, other pods stay, and new pods are rejected until there is space. */
 const disk: Fault = async (bed, make, { say }) => {
   const world = new World(bed)
   const rootDir = join(bed.folder, make)

@@ -6,7 +6,7 @@ type Spec = Readonly<Record<string, unknown>>
 /** A pod of the kill tests. `exec` uses its first container. */
 export interface Kind {
   readonly spec: Spec
-  /** What is to have become of it: running, or ended well. Default: Running. */
+  /** The expected phase. Default: Running. */
   readonly phase?: 'Running' | 'Succeeded'
 }
 
@@ -139,7 +139,7 @@ export function kinds({ ports, hostPath }: Ground): Record<string, Kind> {
   return { ...Object.fromEntries(all.map(([name, spec]) => [name, { spec }])), 'job-done': done }
 }
 
-/** What the kinds refer to, by path. The volume is to be bound to the claim. */
+/** The objects that the pods refer to, by path. The volume will be bound to the claim. */
 export function objectsFor(
   hostPath: string,
 ): Readonly<Record<'words' | 'secret' | 'claim' | 'volume', readonly [string, object]>> {

@@ -57,7 +57,7 @@ export class World {
     for (const { metadata } of await this.pods()) await this.remove(metadata.name ?? '')
     await this.until('all pods to be gone', (pods) => pods.length === 0)
     let left: string[] = []
-    // What is swept, is swept within a minute.
+    // Periodic cleanup takes at most a minute.
     for (let waitedMs = 0; waitedMs < 150_000; waitedMs += 1000) {
       left = await this.leftovers(rootDirs)
       if (left.length === 0) break

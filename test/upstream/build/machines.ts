@@ -10,11 +10,11 @@ import { promisify } from 'node:util'
 import { realClock, sleep } from '#lib/clock.ts'
 
 const run = promisify(execFile)
-/** What tells one bed from another of the same time. */
+/** Names that distinguish test beds that run at the same time. */
 export interface Names {
-  /** What links and network namespaces begin with: at most four letters. */
+  /** The prefix of links and network namespaces, at most four letters. */
   readonly prefix: string
-  /** What machines are called, before their number. */
+  /** The name of machines, without their number. */
   readonly machine: string
   /** The first three numbers of addresses. */
   readonly network: string
@@ -22,7 +22,10 @@ export interface Names {
 
 const USUAL: Names = { prefix: 'hkb', machine: 'm', network: '10.199.0' }
 
-/** A constant; the folder and the name come as arguments. What the machine changes is in `upper`; containerd needs a real folder. */
+/**
+ * The script is a constant; folder and name are arguments. The folder `upper` contains the changes of the machine;
+ * containerd needs a real folder.
+ */
 const MACHINE = `
 set -eu
 folder=$1
@@ -146,7 +149,7 @@ export async function plugIn({ namespace, address }: PlacePlan): Promise<void> {
   await run('ip', ['-n', namespace, 'route', 'replace', 'default', 'via', address.replace(/\d+$/, '1')])
 }
 
-/** What a program of the machine writes. Rejects when it fails. */
+/** The output of a program on the machine. Rejects if it fails. */
 export async function runIn({ pid }: Place, program: string, ...args: string[]): Promise<string> {
   const within = ['-t', String(pid), '--mount', '--net', '--uts', '--wd=/', '--', program]
   const { stdout } = await run('nsenter', [...within, ...args], { maxBuffer: 1 << 26 })
@@ -184,7 +187,7 @@ export async function destroyData({ folder }: Place, name: string): Promise<void
   await rm(join(folder, 'lib', name), { recursive: true, force: true })
 }
 
-/** What the machine has that was not there when it was made, by path. */
+/** The paths of files that the machine did not have at its creation. */
 export async function filesOf({ folder }: Place): Promise<string[]> {
   const found: string[] = []
   for (const layer of ['upper', 'lib']) {

@@ -42,7 +42,7 @@ let written = 0
 let failed = 0
 let gapMs = 0
 let lastMs = realClock.elapsed()
-/** What was said to those that failed, with how long it had been since one was written. */
+/** The errors of failed writes, each with the time since the last successful one. */
 const said = new Map<string, number[]>()
 /** When the longest time without one began. */
 let gapAt = ''

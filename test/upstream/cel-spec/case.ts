@@ -31,7 +31,7 @@ export interface Case {
   readonly message: Message
 }
 
-/** What no expression of Kubernetes can have; the reason is counted. */
+/** Thrown for cases that no expression of Kubernetes can express; the reason is counted. */
 export class NotApplicable extends Error {}
 
 export function casesOf(file: string, whole: Message): Case[] {

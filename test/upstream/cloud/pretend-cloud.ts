@@ -39,7 +39,7 @@ export class PretendCloud implements AsyncDisposable {
   readonly routes: Map<string, PretendRoute> = new Map()
   /** Texts of errors, by method and what it is about: `ensure default/web`. */
   readonly failures: Map<string, string> = new Map()
-  /** What was changed, in words. */
+  /** The changes as text. */
   readonly deeds: string[] = []
   readonly #server = createServer((request, response) => {
     const chunks: Buffer[] = []

@@ -21,7 +21,7 @@ export interface Outcome {
   readonly error?: string
 }
 
-/** What upstream makes of each case. `panic` is the error where it crashes. */
+/** Upstream's output for each case. `panic` is the error of a crash. */
 export function judge(cases: readonly PrintCase[]): Outcome[] {
   const version = UPSTREAM_VERSION.replace('v1.', 'v0.')
   const needs = ['apimachinery', 'cli-runtime', 'kubectl'].map((name) => [`k8s.io/${name}`, version])

@@ -124,7 +124,7 @@ async function lineByLine(court: Court, scene: Scene, places: Places): Promise<v
   }
 }
 
-/** What changes nothing. */
+/** The commands that change nothing. */
 const LOOKS: ReadonlySet<string> = new Set(
   'get describe explain events version api-versions api-resources top logs diff cluster-info options'.split(' '),
 )

@@ -111,7 +111,7 @@ function shown(args: readonly string[], text: string): string {
   if (args.includes('--list') && /^(?:label|annotate)$/.test(args[0] ?? '')) return text.split('\n').sort().join('\n')
   // How often it is looked at meanwhile is a matter of time.
   if (!isHelp && args[0] === 'rollout' && args[1] === 'status') return text.replaceAll(/^Waiting for .*\n/gm, '')
-  // Who wrote in the same second comes in another order than who wrote one later.
+  // Managers that write in the same second have another order than those that write later.
   if (args.includes('--show-managed-fields') && text.startsWith('{')) return withManagersInOrder(text)
   if (!isHelp) return text
   const kept = /^\S.*:$|^ {2,}(?:-\w, )?--[\w-]+=.*:$|^ {2}kubectl .*|^ {2}[a-z-]+(?= {2,})|^ {2}[a-z-]+$/

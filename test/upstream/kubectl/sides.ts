@@ -20,7 +20,7 @@ const SEARCHED = '/no/such/folder:/usr/sbin:/usr/bin:/sbin:/bin'
 const MANIFESTS = join(import.meta.dirname, 'manifests')
 
 export interface Outcome {
-  /** What the process ended with; -1 when it had to be killed. */
+  /** The exit code; -1 if the process had to be killed. */
   readonly code: number
   readonly out: string
   readonly err: string
@@ -32,7 +32,7 @@ export interface Place {
   readonly node: string
   /** Its own: home, kubeconfig and working directory. */
   readonly folder: string
-  /** What is remembered of servers from line to line. */
+  /** The discovery cache, shared by all lines. */
   readonly cache: string
   /** Where an object of every kind is. */
   readonly kinds: string

@@ -237,7 +237,7 @@ const TARGETS: readonly string[] = [
   '{kind: Nope}',
 ]
 
-/** What begins with a bracket must be JSON to upstream. */
+/** Upstream parses a text that begins with a bracket as JSON. */
 function inBlock(patch: string): string {
   return `- ${patch.slice(1, -1).replaceAll('}, {op', '}\n- {op')}`
 }

@@ -7,7 +7,7 @@ export interface Step {
   readonly isShown?: boolean
 }
 
-/** What they have written before. */
+/** The files of the user. */
 export const FILES: Readonly<Record<string, string>> = {
   'db.yaml': `apiVersion: apps/v1
 kind: StatefulSet
@@ -78,7 +78,7 @@ export const STORY: readonly Step[] = [
   step('kubectl rollout status deployment/web', /successfully rolled out/),
   step('kubectl scale deployment web --replicas=5', /scaled/),
   shown('kubectl get deployment web', /web +5\/5 +5 +5/),
-  // What it uses is made up, and the autoscaler believes it.
+  // The usage is simulated, and the autoscaler reads it.
   step('kubectl set resources deployment web --requests=cpu=100m', /updated/),
   step(`kubectl patch deployment web -p '${annotated('cpu', '150m')}'`, /patched/),
   step('kubectl autoscale deployment web --min=2 --max=6 --cpu-percent=50', /autoscaled/),

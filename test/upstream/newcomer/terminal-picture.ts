@@ -6,7 +6,7 @@ const LINE_PX = 18
 const MARGIN_PX = 16
 const BAR_PX = 30
 
-/** What a code does to what follows; those that are not here do nothing. */
+/** The style that an escape code sets; other codes have no effect. */
 const CODES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   1: { 'font-weight': 'bold' },
   2: { opacity: '0.6' },

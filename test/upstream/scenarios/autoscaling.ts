@@ -50,7 +50,7 @@ const size = (act: Act, replicas: number): Promise<void> =>
     ({ status }: Deployment) => (status.replicas ?? 0) === replicas && (status.readyReplicas ?? 0) === replicas,
   )
 
-/** What each pod uses from now on, by container. */
+/** Sets the usage of each pod, by container. */
 async function measure(act: Act, usage: Readonly<Record<string, { cpu?: string; memory?: string }>>): Promise<void> {
   const containers = Object.entries(usage).map(([name, used]) => ({ name, usage: { memory: '10Mi', ...used } }))
   const one = async (name: string): Promise<unknown> => {

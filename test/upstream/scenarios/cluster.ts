@@ -1,5 +1,5 @@
+/** Scenarios of cluster objects: quotas, service accounts, owner references, namespaces, roles, nodes and tokens. */
 import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
-/** What a cluster does about its own affairs: quotas, accounts, owners, namespaces, roles, nodes, tokens. */
 import { Deployments } from '#apis/apps/v1.ts'
 import {
   ConfigMaps,

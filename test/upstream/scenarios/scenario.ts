@@ -20,7 +20,7 @@ export interface Scenario {
   readonly isAlone?: boolean
   /** Takes away what would be in the way of others, after it has been recorded. */
   readonly clean?: (act: Act) => Promise<void>
-  /** What may differ, and why. */
+  /** The accepted differences, each with its reason. */
   readonly allows?: readonly Allowance[]
 }
 

@@ -102,7 +102,7 @@ found['program output'] = (await host.processes.output('cmd.exe', ['/c', 'echo',
 await host.environment.set('HYPERKUBE_PROBE', 'a b;c')
 found['variable'] = await host.environment.ofMachine('HYPERKUBE_PROBE')
 
-// What would be downloaded counts as there: Wine has neither curl.exe nor tar.exe, and no access lists.
+// Downloads count as present: Wine has neither curl.exe nor tar.exe, and no access lists.
 await files.write(places.kubeconfig, 'kind: Config')
 await files.write(places.accessMark, 'administrators and system')
 await files.write(places.releaseMark, settings.release)

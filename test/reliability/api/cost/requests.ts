@@ -17,7 +17,7 @@ import { type Field, fieldsOf, type Json } from './fields.ts'
 import { drawGrowth, type Growth, grownValue, onlyField, pointerTo, withField } from './growing.ts'
 
 export interface CostRequest extends RawRequest {
-  /** What is grown and how, for a report. */
+  /** The grown field and its content, for reports. */
   readonly about: string
 }
 
@@ -56,7 +56,7 @@ interface Target {
   readonly object: Json
   readonly grown: Json
   readonly growth: Growth
-  /** What the field has become. */
+  /** The grown value of the field. */
   readonly value: unknown
   readonly collection: string
   readonly path: string

@@ -142,7 +142,7 @@ function withDirectives(random: Random, value: unknown): unknown {
   return Object.fromEntries(entries)
 }
 
-/** What goes wrong between a client's encoder and our decoder. */
+/** Corrupts bytes as a faulty connection or encoder would. */
 export function broken(random: Random, bytes: Buffer): Buffer {
   const at = random.int(bytes.length + 1)
   switch (random.int(8)) {

@@ -26,7 +26,7 @@ export interface FuzzOptions {
 export interface FuzzReport {
   readonly sent: number
   readonly statuses: ReadonlyMap<number, number>
-  /** What must not be, each with the request as a line to try again. */
+  /** Defects, each with the request as a line to repeat it. */
   readonly problems: readonly string[]
   readonly knownErrors: number
   readonly tookMs: number
@@ -35,7 +35,7 @@ export interface FuzzReport {
   readonly residentMb: number
 }
 
-/** What a request may take that waits for nothing, on a machine that is busy with other things. */
+/** The maximum duration of a request that does not wait, on a busy machine. */
 const SLOW_MS = 15_000
 /** How long an answer without end is read. */
 const ENDLESS_MS = 300
@@ -190,7 +190,7 @@ class FuzzRun {
     return true
   }
 
-  /** What the server complained of by itself: stacks, warnings of Node. */
+  /** Reports stacks and Node's warnings in the server's output. */
   #readOutput(where: string): void {
     const complaint = this.#program.takeComplaint()
     if (complaint !== undefined) this.#complain(`near ${where} the server said: ${complaint}`)

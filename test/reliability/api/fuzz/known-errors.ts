@@ -60,7 +60,7 @@ export const KNOWN_ERRORS: readonly KnownError[] = [
   },
 ]
 
-/** What waits for something that does not come, or is not there: no failures of ours. */
+/** Status codes of requests that wait for something missing; they are no defects. */
 export const EXPECTED_5XX: ReadonlySet<number> = new Set([501, 503, 504])
 
 export function isKnownError(method: string, message: string): boolean {

@@ -157,7 +157,7 @@ function changeMetadata(random: Random, object: Json): void {
   define(holder, key, METADATA[key]?.(random))
 }
 
-/** What the body of a subresource is. */
+/** The kind of a subresource's body. */
 export function bodyKind(kind: Kind, subresource: string): GroupVersionKind {
   return kind.subresources.find(({ name }) => name === subresource)?.kind ?? kind
 }

@@ -1,7 +1,7 @@
 /** The interface of an attack: one client's harmful requests until it is aborted, and the counts that it reports. */
 import type { Target } from '../program.ts'
 
-/** What became of what the offender did. */
+/** Counts the outcomes of an attack's requests. */
 export class Tally {
   sent = 0
   /** Connections or streams the server ended. */

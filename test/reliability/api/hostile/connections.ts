@@ -50,7 +50,7 @@ function untilClosed(socket: Socket, signal: AbortSignal, nurse: (socket: Socket
     }
     socket.on('error', () => undefined)
     socket.on('close', done)
-    // What comes is taken and forgotten, so that the end is seen.
+    // Received data is discarded, so that the end of the connection is noticed.
     socket.resume()
     signal.addEventListener('abort', done, { once: true })
     nurse(socket)

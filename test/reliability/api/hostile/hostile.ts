@@ -16,7 +16,7 @@ import { type Latency, type Operation, OPERATIONS, Witness } from './witness.ts'
 
 const OFFENDER = fileURLToPath(new URL('offender.ts', import.meta.url))
 
-/** What others' requests may take, the slowest one in a hundred aside. */
+/** The maximum duration of other clients' requests, for 99 of 100. */
 export const P99_LIMIT_MS = 250
 /** The limit of the server's memory under any attack, including the 50,000 objects of the lists. */
 export const MEMORY_LIMIT_MB = 1024

@@ -15,7 +15,7 @@ export interface OffenderSettings {
   readonly durationMs: number
 }
 
-/** What it says when it has ended. */
+/** The report at its end. */
 export type OffenderReport = Pick<Tally, 'sent' | 'cut' | 'statuses'>
 
 setPriority(10)

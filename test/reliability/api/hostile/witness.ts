@@ -30,7 +30,7 @@ export class Witness {
   #tookMs = new Map<Operation, number[]>()
   #running: Promise<unknown> = Promise.resolve()
   #created = 0
-  /** What was answered otherwise than it should have been. */
+  /** Unexpected responses. */
   readonly failures: string[] = []
 
   constructor(target: Target) {
@@ -68,7 +68,7 @@ export class Witness {
     ])
   }
 
-  /** What was measured since the last time. */
+  /** Returns the durations since the previous call. */
   take(): Readonly<Record<Operation, Latency>> {
     const taken = this.#tookMs
     this.#tookMs = new Map()

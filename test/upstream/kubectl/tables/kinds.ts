@@ -97,7 +97,7 @@ function linesFor({ kind, given = [] }: KindCases, name: string): string[] {
   ]
 }
 
-/** A scene for each kind. What is in no namespace takes turns. */
+/** A scene for each kind. Cluster-scoped kinds run in turns. */
 export const lifeOfKinds: readonly Scene[] = kept.map((cases) => ({
   name: `kinds/${cases.kind.kind}.${cases.kind.version}.${cases.kind.group || 'core'}`,
   mode: cases.kind.namespaced ? 'twins' : 'turns',
