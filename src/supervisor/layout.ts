@@ -19,6 +19,8 @@ export interface Layout {
   readonly serverCa: string
   /** Present after registration; and the last plan, which applies while the server is unreachable. */
   readonly connectedMark: string
+  /** Identifies this machine to the server; made here. */
+  readonly credential: string
   readonly lastPlan: string
   /** The path of a file in a plan. */
   readonly planPath: (path: string) => string
@@ -47,6 +49,7 @@ export const windowsLayout: Layout = {
   certificates: 'C:\\etc\\kubernetes\\ssl',
   serverCa: 'C:\\etc\\kubernetes\\ssl\\certs\\serverca',
   connectedMark: 'C:\\etc\\rancher\\connected',
+  credential: 'C:\\etc\\rancher\\credential',
   lastPlan: 'C:\\etc\\rancher\\plan.json',
   planPath: (path) => path,
   remains: [
@@ -77,6 +80,7 @@ export function linuxLayout(root: string): Layout {
     certificates: at('/etc/kubernetes/ssl'),
     serverCa: at('/etc/kubernetes/ssl/certs/serverca'),
     connectedMark: at('/var/lib/hyperkube/node/connected'),
+    credential: at('/var/lib/hyperkube/node/credential'),
     lastPlan: at('/var/lib/hyperkube/node/plan.json'),
     planPath: at,
     remains: [

@@ -1,19 +1,22 @@
 /** `hyperkube node agent`: runs the supervisor with a plan (files and settings) that a server sends. */
-import { hostname } from 'node:os'
+import { arch, hostname } from 'node:os'
+import { join, resolve } from 'node:path'
 
 import { type Flag, flag } from '#lib/flags/flags.ts'
-import { string } from '#lib/flags/kinds.ts'
+import { bool, string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
 import { LOG_FLAGS } from '#lib/log/flags.ts'
 import { defineProgram, type Program, type ProgramContext, ProgramError } from '#lib/program.ts'
-import { connectTo } from '#lib/tunnel/connect-to.ts'
+import { hyperkubeVersion } from '#model/version.ts'
 import { Agent } from '#supervisor/agent/agent.ts'
-import { type AgentSettings, nodeParameters } from '#supervisor/agent/parameters.ts'
+import { openCredential } from '#supervisor/agent/credential.ts'
+import { type AgentSettings, NODE_ROLES, type NodeRole, nodeParameters } from '#supervisor/agent/parameters.ts'
 import { createServerLink, fetchServerCa, isCaOf } from '#supervisor/agent/server-link.ts'
 import type { Host } from '#supervisor/host.ts'
 import { unitFile } from '#supervisor/linux/installation.ts'
 import { UNIT } from '#supervisor/linux/unit.ts'
 
+import { acceptStreams } from './machine-streams.ts'
 import { superviseHere, SUPERVISION_FLAGS } from './machine.ts'
 
 export interface AgentFlags {
@@ -26,6 +29,11 @@ export interface AgentFlags {
   readonly 'internal-address': string
   readonly label: readonly string[]
   readonly taint: readonly string[]
+  readonly etcd: boolean
+  readonly controlplane: boolean
+  readonly worker: boolean
+  readonly kubeconfig: string
+  readonly 'loopback-port': readonly string[]
 }
 
 const ADDRESS_HINT =
@@ -45,6 +53,15 @@ export const AGENT_FLAGS: { readonly [K in keyof AgentFlags]: Flag<AgentFlags[K]
   ),
   label: flag(stringArray, [], 'label of the node, `key=value`; may be repeated'),
   taint: flag(stringArray, [], 'taint of the node, `key=value:effect`; may be repeated'),
+  etcd: flag(bool, false, 'this machine becomes a member of etcd'),
+  controlplane: flag(bool, false, 'this machine becomes a control plane'),
+  worker: flag(bool, false, 'this machine becomes a worker; without any role it does too'),
+  kubeconfig: flag(
+    string,
+    '',
+    '`file` for requests to the API server of this control plane, of a user who may impersonate others (default: that of the cluster agent)',
+  ),
+  'loopback-port': flag(stringArray, [], '`port` of 127.0.0.1 that the server may connect to; may be repeated'),
 }
 
 /** Throws ProgramError. */
@@ -65,9 +82,15 @@ export async function agentSettings(
     nodeName: orVariable(flags['node-name'], 'NODE_NAME') || hostname(),
     address: orVariable(flags.address, 'ADDRESS'),
     internalAddress: orVariable(flags['internal-address'], 'INTERNAL_ADDRESS'),
+    roles: rolesOf(flags),
     labels: Object.fromEntries(flags.label.map(labelOf)),
     taints: flags.taint,
   }
+}
+
+function rolesOf(flags: Pick<AgentFlags, NodeRole>): readonly NodeRole[] {
+  const roles = NODE_ROLES.filter((role) => flags[role])
+  return roles.length === 0 ? ['worker'] : roles
 }
 
 function labelOf(text: string): [string, string] {
@@ -79,7 +102,8 @@ function labelOf(text: string): [string, string] {
 export const agent: Program = defineProgram({
   name: 'agent',
   long:
-    'agent connects to a server, fetches the plan of this node, and runs kubelet, flanneld and kube-proxy accordingly. ' +
+    'agent connects this machine to a server. Through the connection the server builds the machine, or it gives a worker a plan: ' +
+    'the agent then runs kubelet, flanneld and kube-proxy accordingly. ' +
     'Without the server the node continues with its last plan. If the server has removed the node, the agent cleans the machine.',
   flags: { agent: { ...AGENT_FLAGS, ...SUPERVISION_FLAGS }, logs: LOG_FLAGS },
   async run({ flags, ...context }, signal) {
@@ -88,12 +112,15 @@ export const agent: Program = defineProgram({
     let running: Agent | undefined
     const { host, createSupervisor, leaveStatus } = await superviseHere(flags, context, closing, () => running?.status)
     const ca = await authority(host, settings)
+    const kubeconfig = flags.kubeconfig === '' ? agentKubeconfig(host) : resolve(context.cwd, flags.kubeconfig)
+    const loopbackPorts = new Set(flags['loopback-port'])
     const link = createServerLink({
       clock: context.clock,
       settings,
       ca,
-      parameters: () => nodeParameters(host, settings),
-      accept: connectTo((_, address) => isOfThisMachine(address)),
+      credential: await openCredential(host, context.random),
+      parameters: async () => ({ ...(await nodeParameters(host, settings)), machine: thisMachine() }),
+      accept: acceptStreams({ ...context, kubeconfig, loopbackPorts, roles: settings.roles }, closing),
     })
     closing.defer(() => link.close())
     running = new Agent({ host, server: link, createSupervisor, report: leaveStatus })
@@ -109,9 +136,15 @@ async function forgetService(host: Host, root: string): Promise<void> {
   await host.files.remove(unitFile(root))
 }
 
-/** The server may connect only to ports of this machine, such as the kubelet's. */
-function isOfThisMachine(address: string): boolean {
-  return /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+$/.test(address)
+/** The builder writes it to control planes. */
+function agentKubeconfig({ layout }: Host): string {
+  return join(layout.certificates, 'kubecfg-kube-cluster-agent.yaml')
+}
+
+/** For the status of the Machine at the server. */
+function thisMachine(): object {
+  const os = process.platform === 'win32' ? 'windows' : process.platform
+  return { os, architecture: arch(), hostname: hostname(), agentVersion: hyperkubeVersion() }
 }
 
 /** Looked up once and stored, so that an unreachable source does not stop the node from starting. */

@@ -10,6 +10,7 @@ import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { defineProgram, type Program, type ProgramContext, ProgramError } from '#lib/program.ts'
 import { parseYaml } from '#lib/yaml/yaml.ts'
+import { NODE_ROLES } from '#supervisor/agent/parameters.ts'
 import { cleanMachine } from '#supervisor/agent/removal.ts'
 import type { Host } from '#supervisor/host.ts'
 import { linuxHost } from '#supervisor/linux/host.ts'
@@ -100,7 +101,13 @@ async function commandFor(
   const required = { SERVER: server, TOKEN: token, CA_CHECKSUM: caChecksum, NODE_NAME: nodeName }
   const known = { ...required, ADDRESS: address, INTERNAL_ADDRESS: internalAddress }
   const given = Object.entries(known).filter(([, value]) => value !== '')
-  const marks = [...flags.label.map((text) => `--label=${text}`), ...flags.taint.map((text) => `--taint=${text}`)]
+  const marks = [
+    ...NODE_ROLES.filter((role) => flags[role]).map((role) => `--${role}`),
+    ...flags.label.map((text) => `--label=${text}`),
+    ...flags.taint.map((text) => `--taint=${text}`),
+    ...flags['loopback-port'].map((port) => `--loopback-port=${port}`),
+    ...(flags.kubeconfig === '' ? [] : [`--kubeconfig=${resolve(context.cwd, flags.kubeconfig)}`]),
+  ]
   return {
     command: [OWN_PROGRAM, 'node', 'agent', ...marks, ...rest],
     variables: Object.fromEntries(given.map(([name, value]) => [`CATTLE_${name}`, value])),

@@ -4,38 +4,27 @@
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 
 import { onAbort } from '#lib/abort.ts'
 
 import type { MachineConnection } from '../apply/connections.ts'
 import { MachineLost } from '../machine.ts'
 import { remoteMachine } from '../machines/remote.ts'
-import type { Payload } from '../payload.ts'
 import { BOOTSTRAP } from './bootstrap.ts'
 import { sshConfig, type SshSettings, TARGET } from './config.ts'
-import { LineReader } from './line-reader.ts'
+import { type HandshakeOptions, startProgram } from './handshake.ts'
 
-export interface SshConnectOptions extends SshSettings {
+export interface SshConnectOptions extends SshSettings, HandshakeOptions {
   /** The name of the machine in messages; unique. */
   readonly name: string
   /** True for the local machine. */
   readonly isHere: boolean
   /** The folder for temporary files of `ssh`. */
   readonly folder: string
-  /** The builder's folder on the machine. */
-  readonly home: string
-  /** Our program for an architecture from `uname -m`. */
-  readonly payload: (kind: string) => Promise<Payload>
-  /** True if a missing program is uploaded. */
-  readonly installs: boolean
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Receives the progress of the upload in bytes. */
-  readonly progress?: (sent: number, size: number) => void
 }
 
 type Ssh = ChildProcessByStdio<Writable, Readable, Readable>
@@ -57,8 +46,7 @@ export async function connectBySsh(options: SshConnectOptions, signal: AbortSign
     if (ssh.exitCode === null && ssh.signalCode === null) await once(ssh, 'close')
   }
   try {
-    const { digest, isThere } = await bootstrap(ssh, options)
-    const program = `${options.home}/programs/${digest}`
+    const { program, isThere } = await startProgram({ input: ssh.stdout, output: ssh.stdin }, options)
     if (!isThere) return { program, close }
     const machine = remoteMachine({ name, input: ssh.stdout, output: ssh.stdin, lastWords: words })
     return { machine, program, close }
@@ -67,48 +55,6 @@ export async function connectBySsh(options: SshConnectOptions, signal: AbortSign
     const output = await words()
     throw new MachineLost(`${name}: ${output === '' ? (error as Error).message : output}`, { cause: error })
   }
-}
-
-/** The handshake before the program takes over the pipes. Throws for unexpected output. */
-async function bootstrap(
-  ssh: Ssh,
-  { home, payload, installs, progress }: SshConnectOptions,
-): Promise<{ digest: string; isThere: boolean }> {
-  ssh.stdin.on('error', () => undefined)
-  const lines = new LineReader(ssh.stdout)
-  const kind = /^hello (\S+)$/.exec(await lines.next())?.[1]
-  if (kind === undefined)
-    throw new Error('The shell of the machine gives an unexpected answer: its login prints something')
-  const { file, size, sha256 } = await payload(kind)
-  ssh.stdin.write(`${home}\n${sha256}\n${size}\n${installs ? 'install' : 'look'}\n`)
-  let line = await lines.next()
-  const have = /^have (\d+)$/.exec(line)?.[1]
-  if (have !== undefined) {
-    await send(ssh.stdin, { file, from: Number(have), size }, progress)
-    line = await lines.next()
-  }
-  lines.release()
-  if (line === 'absent') return { digest: sha256, isThere: false }
-  if (line === 'broken') throw new Error('The program was not uploaded correctly; another attempt uploads it again')
-  if (line !== 'here') throw new Error(`The machine answers "${line}"`)
-  return { digest: sha256, isThere: true }
-}
-
-async function send(
-  stdin: Writable,
-  { file, from, size }: { readonly file: string; readonly from: number; readonly size: number },
-  progress: SshConnectOptions['progress'],
-): Promise<void> {
-  if (from >= size) return
-  let sent = from
-  const counted = async function* (bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const chunk of bytes) {
-      sent += chunk.length
-      progress?.(sent, size)
-      yield chunk
-    }
-  }
-  await pipeline(createReadStream(file, { start: from }), counted, stdin, { end: false })
 }
 
 const WORDS = 4096

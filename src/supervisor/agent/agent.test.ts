@@ -279,6 +279,45 @@ describe('Agent with a server that rejects the node', () => {
     })
   })
 
+  it('connects again with its mark if the registration is refused too', () => {
+    const before = (server: Server): void => void (server.refusal = { kind: 'refused', message: 'answered 502' })
+    return withAgent({ files: { [MARK]: '' }, before }, async ({ clock, server, machine }) => {
+      await clock.advance(75_000)
+      const modes = server.requests.filter((line) => !line.endsWith('plan')).map((line) => line.split(' ')[1])
+      const [connect, register] = ['connect', 'register']
+      assert.deepEqual(modes, [connect, connect, connect, register, connect, connect, connect, register])
+      server.refusal = undefined
+      await clock.advance(10_000)
+      assert.equal(server.requests.at(-2)?.split(' ')[1], connect)
+      assert.ok(machine.files.has(MARK))
+    })
+  })
+
+  it('repeats a registration that was refused, if it was never registered', () => {
+    const before = (server: Server): void => void (server.refusal = { kind: 'refused', message: 'answered 401' })
+    return withAgent({ before }, async ({ clock, server, machine }) => {
+      await clock.advance(45_000)
+      assert.equal(server.times('register').length, 5)
+      assert.ok(!machine.files.has(MARK))
+    })
+  })
+
+  it('leaves the files of a machine that never had a plan, when it is removed', () => {
+    const files = { 'C:\\etc\\kubernetes\\ssl\\kube-ca.pem': 'theirs', 'C:\\etc\\rancher\\credential': 'secret' }
+    const before = (server: Server): void => void (server.answer = { kind: 'none' })
+    return withAgent({ files, before }, async ({ clock, machine, server, ended }) => {
+      await clock.advance(MINUTE)
+      server.answer = { kind: 'not-found', message: 'nodes "n" not found' }
+      server.cut()
+      await clock.advance(7 * MINUTE)
+      assert.deepEqual(ended, ['removed'])
+      const left = ['C:\\etc\\rancher\\credential', MARK].filter((path) => machine.files.has(path))
+      assert.deepEqual(left, [])
+      assert.equal(machine.files.get('C:\\etc\\kubernetes\\ssl\\kube-ca.pem'), 'theirs')
+      assert.ok(machine.files.has('C:\\etc\\kubernetes\\bin\\kubelet.exe'))
+    })
+  })
+
   it('cleans the machine after five minutes of answers that the node is not found', () =>
     withAgent({}, async ({ clock, machine, server, ended, names }) => {
       machine.files.set('C:\\var\\lib\\kubelet\\config.yaml', 'kind: KubeletConfiguration')

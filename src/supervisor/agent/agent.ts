@@ -63,9 +63,19 @@ export class Agent {
     await Promise.all([this.#stayConnected(stop), this.#followPlan(stop)])
     await this.#supervising
     if (!this.#removed.signal.aborted || signal.aborted) return 'stopped'
-    host.say('this node was removed; cleaning the machine')
-    await cleanMachine(host)
+    if (this.#plan === undefined) await this.#forgetServer()
+    else {
+      host.say('this node was removed; cleaning the machine')
+      await cleanMachine(host)
+    }
     return 'removed'
+  }
+
+  /** Without a plan, all other files of the machine are those of others. */
+  async #forgetServer(): Promise<void> {
+    const { say, files, layout } = this.#options.host
+    say('this machine was removed from the server')
+    for (const path of [layout.connectedMark, layout.credential]) await files.remove(path)
   }
 
   /** The stored plan applies until the server sends another. */
@@ -80,8 +90,10 @@ export class Agent {
     const { host, server } = this.#options
     const { files, layout, clock } = host
     let patience: TunnelRetryState = { refusals: 0, breaks: 0 }
+    let wasRegistered = false
     while (!signal.aborted) {
       const mode = (await files.exists(layout.connectedMark)) ? 'connect' : 'register'
+      wasRegistered ||= mode === 'connect'
       let openedMs: number | undefined
       let marking = Promise.resolve()
       const opened = (): void => {
@@ -97,7 +109,12 @@ export class Agent {
       const next = afterTunnel(patience, end, livedMs)
       patience = next.patience
       if (next.isWorthSaying) host.say(`not connected to the server: ${'message' in end ? end.message : 'it hung up'}`)
-      if (next.isToRegister) await files.remove(layout.connectedMark)
+      wasRegistered ||= openedMs !== undefined
+      if (mode === 'register' && end.kind === 'refused' && wasRegistered) {
+        // The server may still know this machine, and a proxy before it may have refused. The token may have expired.
+        await files.write(layout.connectedMark, '')
+        patience = { ...patience, refusals: 0 }
+      } else if (next.isToRegister) await files.remove(layout.connectedMark)
       await rest(host, next.waitMs, signal)
     }
   }

@@ -3,6 +3,9 @@ import { ProgramError } from '#lib/program.ts'
 
 import type { Host } from '../host.ts'
 
+export const NODE_ROLES = ['etcd', 'controlplane', 'worker'] as const
+export type NodeRole = (typeof NODE_ROLES)[number]
+
 export interface AgentSettings {
   /** `https://manager.example`. */
   readonly server: string
@@ -10,6 +13,8 @@ export interface AgentSettings {
   /** SHA-256, in hex, of the server's certificate authority; empty: the public authorities are trusted. */
   readonly caChecksum: string
   readonly nodeName: string
+  /** What this machine becomes in the cluster. */
+  readonly roles: readonly NodeRole[]
   /** Addresses, or keywords for their source; empty: no external address, and the address of the default route. */
   readonly address: string
   readonly internalAddress: string
@@ -65,13 +70,13 @@ export async function nodeParameters(host: Host, settings: AgentSettings): Promi
       customConfig: {
         address: await addressFor(host, settings.address),
         internalAddress: (await addressFor(host, settings.internalAddress)) || outward,
-        roles: ['worker'],
+        roles: settings.roles,
         label: settings.labels,
         taints: settings.taints,
       },
-      etcd: false,
-      controlPlane: false,
-      worker: true,
+      etcd: settings.roles.includes('etcd'),
+      controlPlane: settings.roles.includes('controlplane'),
+      worker: settings.roles.includes('worker'),
       requestedHostname: settings.nodeName.toLowerCase(),
     },
   }

@@ -24,6 +24,8 @@ export interface LinkOptions extends TunnelOptions {
   readonly settings: AgentSettings
   /** PEM; undefined: the public authorities. */
   readonly ca: string | undefined
+  /** Undefined: for a server that knows the node by its token alone. */
+  readonly credential?: string
   /** Called for each connection, because addresses change. */
   readonly parameters: () => Promise<object>
 }
@@ -56,35 +58,47 @@ export async function fetchServerCa(
 
 /** Users compute the checksum with the line end that tools add. */
 export function isCaOf(pem: string, checksum: string): boolean {
-  const found = createHash('sha256').update(`${pem}\n`).digest('hex')
-  return found === checksum.toLowerCase()
+  return caChecksumOf(pem) === checksum.toLowerCase()
+}
+
+/** For commands that start an agent. */
+export function caChecksumOf(pem: string): string {
+  return createHash('sha256').update(`${pem}\n`).digest('hex')
 }
 
 /** The caller closes it. */
 export function createServerLink(options: LinkOptions): AgentServer & { close(): void } {
-  const { clock, settings, ca } = options
+  const { clock, ca } = options
   const tls: ClientTls = ca === undefined ? {} : { ca }
   const http = createHttpClient({ clock, tls })
   return {
     tunnel: (mode, opened, signal) => openTunnel({ ...options, tls }, { mode, opened, signal }),
-    plan: (signal) => askForPlan(http, settings, options.parameters, signal),
+    plan: (signal) => askForPlan(http, options, signal),
     close: () => http.close(),
   }
 }
 
-async function headersOf({ token }: AgentSettings, parameters: () => Promise<object>): Promise<Record<string, string>> {
+async function headersOf({
+  settings: { token },
+  credential,
+  parameters,
+}: Pick<LinkOptions, 'settings' | 'credential' | 'parameters'>): Promise<Record<string, string>> {
   const params = Buffer.from(JSON.stringify(await parameters())).toString('base64')
-  return { 'x-api-tunnel-token': token, 'x-api-tunnel-params': params }
+  return {
+    'x-api-tunnel-token': token,
+    'x-api-tunnel-params': params,
+    ...(credential !== undefined && { 'x-api-tunnel-credential': credential }),
+  }
 }
 
 async function askForPlan(
   http: HttpClient,
-  settings: AgentSettings,
-  parameters: () => Promise<object>,
+  options: Pick<LinkOptions, 'settings' | 'credential' | 'parameters'>,
   signal: AbortSignal,
 ): ReturnType<AgentServer['plan']> {
+  const { settings } = options
   try {
-    const headers = await headersOf(settings, parameters)
+    const headers = await headersOf(options)
     const url = `${settings.server}/v3/connect/config`
     const answer = await http.request({ url, headers, timeoutMs: ASK_MS, signal })
     return planAnswer(answer.status, await answer.text(MAX_PLAN_BYTES), settings.nodeName)
@@ -100,13 +114,13 @@ interface TunnelAttempt {
 }
 
 async function openTunnel(
-  { clock, settings, parameters, tls, ...options }: LinkOptions & { readonly tls: ClientTls },
+  { clock, settings, credential, parameters, tls, ...options }: LinkOptions & { readonly tls: ClientTls },
   { mode, opened, signal }: TunnelAttempt,
 ): Promise<TunnelEnd> {
   const base = settings.server.replace(/^http/, 'ws')
   const url = `${base}/v3/connect${mode === 'register' ? '/register' : ''}`
   try {
-    const headers = await headersOf(settings, parameters)
+    const headers = await headersOf({ settings, parameters, ...(credential !== undefined && { credential }) })
     const connection = await connectWebSocket({
       clock,
       url,

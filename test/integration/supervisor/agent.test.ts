@@ -41,6 +41,7 @@ const settingsFor = (server: AgentServer): AgentSettings => ({
   token: server.token,
   caChecksum: server.caChecksum,
   nodeName: 'N1',
+  roles: ['worker'],
   address: '203.0.113.7',
   internalAddress: '127.0.0.1',
   labels: { zone: 'a' },

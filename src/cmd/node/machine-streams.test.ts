@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createVirtualClock } from '#lib/clock.ts'
+import { createLog } from '#lib/log/log.ts'
+import type { NodeRole } from '#supervisor/agent/parameters.ts'
+
+import { acceptStreams } from './machine-streams.ts'
+
+function accepts(roles: readonly NodeRole[], address: string, ports: readonly string[] = []): boolean {
+  const clock = createVirtualClock()
+  const stream = { write: (_text: string, done: () => void) => done() }
+  const { logger: log } = createLog({ clock, stream, errorStream: stream })
+  const options = { roles, loopbackPorts: new Set(ports), kubeconfig: '', cwd: '/', env: {}, clock, log }
+  return acceptStreams(options, new AsyncDisposableStack())('tcp', address) !== undefined
+}
+
+describe('acceptStreams()', () => {
+  const ACCEPTED: readonly (readonly [roles: readonly NodeRole[], address: string])[] = [
+    [['worker'], 'machine'],
+    [['etcd'], 'machine:1'],
+    [['controlplane'], 'kube-apiserver:443'],
+    [['etcd', 'controlplane', 'worker'], 'kube-apiserver:443'],
+  ]
+  for (const [roles, address] of ACCEPTED)
+    it(`accepts ${address} on ${roles.join(', ')}`, () => assert.ok(accepts(roles, address)))
+
+  const REFUSED: readonly (readonly [roles: readonly NodeRole[], address: string])[] = [
+    [['worker'], 'kube-apiserver:443'],
+    [['etcd'], 'kube-apiserver:443'],
+    [['controlplane'], '127.0.0.1:6443'],
+    [['controlplane'], '127.0.0.1:22'],
+    [['controlplane'], '10.0.0.1:443'],
+    [['controlplane'], '169.254.169.254:80'],
+    [['controlplane'], 'machine.example.com:80'],
+    [['controlplane'], 'localhost:2379'],
+    [['controlplane'], '[::1]:10250'],
+    [['controlplane'], 'kube-apiserver.kube-system:443'],
+    [['controlplane'], '/var/run/docker.sock'],
+    [['controlplane'], ''],
+  ]
+  for (const [roles, address] of REFUSED)
+    it(`refuses "${address}" on ${roles.join(', ')}`, () => assert.ok(!accepts(roles, address)))
+
+  it('accepts the ports of loopback in the settings of the agent, and those of no other address', () => {
+    assert.ok(accepts(['worker'], '127.0.0.1:10250', ['10250']))
+    assert.ok(accepts(['worker'], '[::1]:10250', ['10250']))
+    for (const address of ['127.0.0.1:10251', '10.0.0.1:10250', '127.0.0.1:10250x', 'x127.0.0.1:10250'])
+      assert.ok(!accepts(['worker'], address, ['10250']), address)
+  })
+})
