@@ -21,12 +21,13 @@ import { agentRoutes, type ConnectedAgent } from './links/agent-routes.ts'
 import type { ClusterLinks } from './links/link.ts'
 import { openLocalLink } from './links/local-link.ts'
 import { createTunnelHub, type TunnelHub } from './links/tunnel-hub.ts'
+import { createMachineParts, type MachineParts } from './machines/machine-parts.ts'
 import { ManagementObjects } from './objects.ts'
 import { createPeople, type People } from './people/people.ts'
 import type { FirstAdministrator } from './people/users.ts'
 import { basicRoutes } from './port/basic-routes.ts'
 import { addressReader } from './port/client-address.ts'
-import { type AuditEvent, createPort } from './port/port.ts'
+import { type AuditEvent, createPort, type PortOptions } from './port/port.ts'
 import type { Route } from './port/route.ts'
 import { installKinds, installObjects } from './prepare.ts'
 import { clusterProxyRoutes } from './proxy/cluster-proxy.ts'
@@ -73,6 +74,8 @@ export interface RunningManagement {
   /** A kubeconfig entry of the API server on loopback. */
   readonly apiUrl: string
   readonly pki: LocalPki
+  /** The machines whose agents are connected, and the ways of the builder to them. */
+  readonly machines: Pick<MachineParts, 'tunnels' | 'ways'>
   /** All routes of the port. */
   readonly routes: readonly Pick<Route, 'method' | 'path' | 'access'>[]
 }
@@ -130,6 +133,7 @@ export async function startManagement(
     firstAdministrator,
     apiUrl: apiUrlOf(cluster),
     pki,
+    machines: parts.machines,
     routes: parts.routes,
   }
 }
@@ -139,6 +143,7 @@ interface Parts {
   readonly serve: Parameters<typeof createHttpServer>[0]['serve']
   readonly links: ClusterLinks
   readonly up: UpTools | undefined
+  readonly machines: MachineParts
   readonly people: People
   readonly serverUrl: () => string
   readonly ca: () => string | undefined
@@ -170,27 +175,25 @@ function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Fo
   const { certificate, key } = pki.frontProxyClient
   const local = openLocalLink({ clock, url: apiUrlOf(cluster), ca: pki.ca.certificatePem, certificate, key })
   const upLinks = new UpLinks(clock)
-  const links: ClusterLinks = {
+  const direct: ClusterLinks = {
     get: (name) => (name === LOCAL_CLUSTER ? local : (upLinks.get(name) ?? hub.get(name))),
   }
+  const machines = createMachineParts({ objects, memberships, serverUrl, ca, links: direct })
+  const { links } = machines
   const open = new OpenRequests(objects)
   objects.listen(Clusters, ({ metadata }, isDeleted) => isDeleted && hub.disconnect(metadata.name ?? ''))
-  const shared = { objects, memberships, links, open, hub, serverUrl, ca, clock, log, people }
+  const shared = { objects, memberships, links, open, hub, machines, serverUrl, ca, clock, log, people }
   const up = around.upPrograms === undefined ? undefined : { programs: around.upPrograms, links: upLinks }
   const routes = routesOf({ ...shared, isReady: () => isReady, ...plan, serverUrl, hasUpClusters: up !== undefined })
-  const serve = createPort({
-    routes,
-    authenticate: (exchange, address) => people.authenticate(exchange, address),
-    addressOf: addressReader(plan.trustedProxies),
-    audit: around.audit,
-    random,
-    log,
-  })
+  const { audit } = around
+  const addressOf = addressReader(plan.trustedProxies)
+  const authenticate: PortOptions['authenticate'] = (exchange, address) => people.authenticate(exchange, address)
   return {
     routes,
-    serve,
+    serve: createPort({ routes, authenticate, addressOf, audit, random, log }),
     links,
     up,
+    machines,
     people,
     serverUrl,
     ca,
@@ -198,7 +201,7 @@ function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Fo
       port = bound
       isReady = true
     },
-    close: () => closeParts({ open, hub, people, local, upLinks }),
+    close: () => closeParts({ open, hub, machines, people, local, upLinks }),
   }
 }
 
@@ -206,6 +209,7 @@ type RouteParts = Parameters<typeof clusterProxyRoutes>[0] &
   Parameters<typeof basicRoutes>[0] &
   Omit<Parameters<typeof clusterRoutes>[0], 'createToken' | 'sources'> & {
     readonly people: People
+    readonly machines: MachineParts
     readonly hasUpClusters: boolean
   }
 
@@ -216,9 +220,14 @@ function routesOf(parts: RouteParts): readonly Route[] {
   return [
     ...basicRoutes(parts),
     ...people.routes,
-    ...agentRoutes({ ...parts, onChange: (name, agent) => void recordAgent(objects, name, agent) }),
+    ...agentRoutes({
+      ...parts,
+      onChange: (name, agent) => void recordAgent(objects, name, agent),
+      machines: parts.machines.agents,
+    }),
     ...clusterRoutes({ ...parts, sources, createToken: (...token) => people.createToken(...token) }),
     ...(hasUpClusters ? upRoutes(parts) : []),
+    ...parts.machines.routes,
     ...clusterProxyRoutes(parts),
   ]
 }
@@ -226,12 +235,14 @@ function routesOf(parts: RouteParts): readonly Route[] {
 function closeParts(parts: {
   readonly open: OpenRequests
   readonly hub: TunnelHub
+  readonly machines: MachineParts
   readonly people: People
   readonly local: ReturnType<typeof openLocalLink>
   readonly upLinks: UpLinks
 }): Promise<void> {
   parts.open.close()
   parts.hub.close()
+  parts.machines.close()
   parts.local.client.close()
   parts.upLinks.close()
   return parts.people.close()
@@ -261,7 +272,7 @@ async function recordAgent(objects: ManagementObjects, name: string, agent: Conn
 }
 
 function startControllers(
-  { links, up }: Pick<Parts, 'links' | 'up'>,
+  { links, up, machines }: Pick<Parts, 'links' | 'up' | 'machines'>,
   { around, cluster }: Pick<Foundation, 'around' | 'cluster'>,
   closing: AsyncDisposableStack,
 ): void {
@@ -269,7 +280,11 @@ function startControllers(
   const stop = new AbortController()
   const ended = runControllers(
     {
-      controllers: [...MANAGEMENT_CONTROLLERS, ...(up === undefined ? [] : [createUpController(up)])],
+      controllers: [
+        ...MANAGEMENT_CONTROLLERS,
+        ...machines.controllers,
+        ...(up === undefined ? [] : [createUpController(up)]),
+      ],
       clock,
       random,
       log,

@@ -13,6 +13,7 @@ import {
 } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
 import { RegistrationTokens } from '../kinds/registration-token.ts'
+import type { ClusterLink } from '../links/link.ts'
 import { accessObjects, type AccessObjects, managementAccessObjects } from './access-objects.ts'
 import { applyAccess } from './apply-access.ts'
 import { clusterAuthTokens } from './auth-tokens.ts'
@@ -57,7 +58,7 @@ async function healthOf(
       ],
     }
   }
-  const connected: Finding = { type: CONNECTED, status: 'True', ...REACHABLE[source] }
+  const connected: Finding = { type: CONNECTED, status: 'True', ...wayTo(link, source) }
   try {
     const limit = AbortSignal.any([signal, timeout(clock, PROBE_TIMEOUT_MS)])
     const { uid, ...found } = await probeCluster(clusterClient(link, clock), limit)
@@ -94,6 +95,12 @@ const REACHABLE: Readonly<Record<Cluster['spec']['source'], Cause>> = {
   local: { reason: 'Local', message: 'The cluster runs in the management server.' },
   imported: { reason: 'AgentConnected', message: 'The agent of the cluster is connected.' },
   up: { reason: 'Running', message: 'The cluster runs on the machine of the server.' },
+}
+
+function wayTo({ machine }: ClusterLink, source: Cluster['spec']['source']): Cause {
+  if (machine === undefined) return REACHABLE[source]
+  const message = `The agent of the cluster is not connected; requests use the control plane "${machine}".`
+  return { reason: 'MachineConnected', message }
 }
 
 /** Brings the RBAC objects of the roles and projects into each connected cluster. */

@@ -5,6 +5,7 @@ import { MEMBER, PROJECT, ROLE } from './access.ts'
 import { AUTH_PROVIDER } from './auth-provider.ts'
 import { CLUSTER } from './cluster.ts'
 import type { ManagementKind } from './definition.ts'
+import { MACHINE } from './machine.ts'
 import { REGISTRATION_TOKEN } from './registration-token.ts'
 import { TOKEN } from './token.ts'
 import { USER } from './user.ts'
@@ -18,4 +19,5 @@ export const MANAGEMENT_KINDS: readonly ManagementKind<KubeObject>[] = [
   PROJECT,
   MEMBER,
   REGISTRATION_TOKEN,
+  MACHINE,
 ]

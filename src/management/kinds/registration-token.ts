@@ -10,11 +10,14 @@ import {
   type ManagementKind,
   immutable,
   INTEGER,
+  list,
   NAME,
+  oneOf,
   record,
   TEXT,
   TIME,
 } from './definition.ts'
+import { MACHINE_ROLES, type MachineRole } from './machine.ts'
 
 export interface RegistrationToken extends KubeObject {
   readonly spec: RegistrationTokenSpec
@@ -22,6 +25,10 @@ export interface RegistrationToken extends KubeObject {
 
 export interface RegistrationTokenSpec {
   readonly cluster: string
+  /** `cluster`, the default: for the agent of the cluster. `machine`: for agents of machines. */
+  readonly purpose?: 'cluster' | 'machine'
+  /** For machines: the roles that they may request. */
+  readonly roles?: readonly MachineRole[]
   /** SHA-256 of the token, in hex. */
   readonly hash: string
   readonly expiresAt: string
@@ -33,10 +40,12 @@ export interface RegistrationTokenSpec {
 export const REGISTRATION_TOKEN: ManagementKind<RegistrationToken> = defineManagementKind<RegistrationToken>({
   kind: 'RegistrationToken',
   plural: 'registrationtokens',
-  description: 'Lets the agent of a cluster register with the server. The token itself is not stored.',
+  description: 'Lets the agent of a cluster or of a machine register with the server. The token itself is not stored.',
   spec: record(
     {
       cluster: immutable(NAME),
+      purpose: immutable(oneOf('cluster', 'machine')),
+      roles: immutable(list(oneOf(...MACHINE_ROLES), MACHINE_ROLES.length)),
       hash: immutable({ type: 'string', pattern: '^[0-9a-f]{64}$' }),
       expiresAt: TIME,
       usesLeft: INTEGER,
@@ -46,6 +55,7 @@ export const REGISTRATION_TOKEN: ManagementKind<RegistrationToken> = defineManag
   ),
   columns: [
     { name: 'Cluster', jsonPath: '.spec.cluster' },
+    { name: 'Purpose', jsonPath: '.spec.purpose' },
     { name: 'Expires', jsonPath: '.spec.expiresAt' },
     { name: 'Uses Left', type: 'integer', jsonPath: '.spec.usesLeft' },
   ],

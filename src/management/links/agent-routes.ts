@@ -1,9 +1,7 @@
 /**
  * The HTTP routes of agents. `/v3/connect/register` accepts a registration token and stores the hash of the agent's
- * credential; `/v3/connect` accepts that credential.
+ * credential; `/v3/connect` accepts that credential. Agents of clusters and of machines use the same routes.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
-
 import { Secrets } from '#apis/core/v1.ts'
 import { acceptWebSocket } from '#lib/http/websocket.ts'
 import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
@@ -12,9 +10,15 @@ import { isNotFound } from '#meta/status.ts'
 
 import { type Cluster, Clusters } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
-import { type RegistrationToken, RegistrationTokens } from '../kinds/registration-token.ts'
+import type { Machine } from '../kinds/machine.ts'
 import { MANAGEMENT_NAMESPACE, type ManagementObjects } from '../objects.ts'
 import type { Route, RouteCall } from '../port/route.ts'
+import { checkCredential, hashOf, isSame, parametersIn, tokenOf } from './agent-request.ts'
+import { connectMachine, type IdentifiedMachine, machineOf, registerMachine } from './machine-agents.ts'
+import { isOfMachine } from './machine-parameters.ts'
+import type { MachineTunnels } from './machine-tunnels.ts'
+import { planRoute } from './plan-route.ts'
+import { findToken, useOnce } from './registration-check.ts'
 import type { TunnelHub } from './tunnel-hub.ts'
 
 export interface AgentRoutesOptions {
@@ -22,6 +26,13 @@ export interface AgentRoutesOptions {
   readonly hub: TunnelHub
   /** Called when an agent has connected, and when its last tunnel has ended. */
   readonly onChange: (cluster: string, agent: ConnectedAgent | undefined) => void
+  readonly machines: MachineAgents
+}
+
+export interface MachineAgents {
+  readonly tunnels: Pick<MachineTunnels, 'serve' | 'isConnected'>
+  /** Called when the agent of a machine has connected, and when its last tunnel has ended. */
+  readonly onChange: (machine: Machine, agent: ConnectedMachine | undefined) => void
 }
 
 export interface ConnectedAgent {
@@ -29,6 +40,10 @@ export interface ConnectedAgent {
   readonly version: string
   readonly address: string
 }
+
+export type ConnectedMachine = IdentifiedMachine['status'] & { readonly address: string }
+
+type Identified = { readonly cluster: string; readonly agent: ConnectedAgent } | IdentifiedMachine
 
 interface AgentParameters {
   readonly uid: string
@@ -40,25 +55,31 @@ const PING_MS = 10_000
 const SILENCE_MS = 25_000
 
 export function agentRoutes(options: AgentRoutesOptions): readonly Route[] {
+  const { objects } = options
   const registrations = new Turns()
-  const route = (
-    path: string,
-    identify: (call: RouteCall) => Promise<{ cluster: string; agent: ConnectedAgent }>,
-  ): Route => ({
+  const route = (path: string, identify: (call: RouteCall) => Promise<Identified>): Route => ({
     method: 'GET',
     path,
     access: 'agent',
     async serve(call) {
       if (call.exchange.upgradeProtocol !== 'websocket')
         throw badRequestError('the request is not a WebSocket handshake')
-      const { cluster, agent } = await identify(call)
-      await serveTunnel(options, call, { cluster, agent })
+      const identified = await identify(call)
+      if ('machine' in identified) await serveMachine(options, call, identified)
+      else await serveCluster(options, call, identified)
       return { served: 101 }
     },
   })
   return [
-    route('/v3/connect', (call) => connect(options, call)),
-    route('/v3/connect/register', (call) => registrations.take(() => register(options, call))),
+    route('/v3/connect', async (call) =>
+      isOfMachine(parametersIn(call)) ? connectMachine(objects, call) : connect(options, call),
+    ),
+    route('/v3/connect/register', (call) =>
+      registrations.take<Identified>(() =>
+        isOfMachine(parametersIn(call)) ? registerMachine(objects, call) : register(options, call),
+      ),
+    ),
+    planRoute(objects),
   ]
 }
 
@@ -76,21 +97,15 @@ class Turns {
   }
 }
 
-async function serveTunnel(
+async function serveCluster(
   { objects, hub, onChange }: AgentRoutesOptions,
-  { exchange }: RouteCall,
-  { cluster, agent }: { readonly cluster: string; readonly agent: ConnectedAgent },
+  call: RouteCall,
+  { cluster, agent }: Exclude<Identified, IdentifiedMachine>,
 ): Promise<void> {
-  const { clock, log } = objects
-  const connection = await acceptWebSocket(exchange, {
-    clock,
-    pingIntervalMs: PING_MS,
-    silenceLimitMs: SILENCE_MS,
-    choose: (offered) => (offered.includes(TUNNEL_PROTOCOL) ? TUNNEL_PROTOCOL : undefined),
-  })
-  // Removed while the handshake was under way.
-  if (objects.get(Clusters, cluster) === undefined) return connection.destroy()
-  const tunnel = new Tunnel(connection, { clock })
+  const isThere = (): boolean => objects.get(Clusters, cluster) !== undefined
+  const tunnel = await openTunnel(objects, call, isThere)
+  if (tunnel === undefined) return
+  const { log } = objects
   log.info('Agent connected', { cluster, address: agent.address, version: agent.version })
   onChange(cluster, agent)
   try {
@@ -100,6 +115,46 @@ async function serveTunnel(
   } finally {
     if (hub.get(cluster) === undefined) onChange(cluster, undefined)
   }
+}
+
+async function serveMachine(
+  { objects, machines: { tunnels, onChange } }: AgentRoutesOptions,
+  call: RouteCall,
+  { machine, status }: IdentifiedMachine,
+): Promise<void> {
+  const isThere = (): boolean => machineOf(objects, machine.spec.credentialHash) !== undefined
+  const tunnel = await openTunnel(objects, call, isThere)
+  if (tunnel === undefined) return
+  const { metadata, spec } = machine
+  const { name = '' } = metadata
+  const { log } = objects
+  const known = { machine: name, cluster: spec.cluster, node: spec.nodeName }
+  log.info('Machine connected', { ...known, address: call.address, version: status.agentVersion })
+  onChange(machine, { ...status, address: call.address })
+  try {
+    await tunnels.serve(name, tunnel)
+  } catch (error) {
+    log.info('Connection to a machine was lost', { ...known, err: (error as Error).message })
+  } finally {
+    if (!tunnels.isConnected(name)) onChange(machine, undefined)
+  }
+}
+
+/** Undefined: the cluster or machine was removed while the handshake was under way. */
+async function openTunnel(
+  { clock }: Pick<ManagementObjects, 'clock'>,
+  { exchange }: RouteCall,
+  isThere: () => boolean,
+): Promise<Tunnel | undefined> {
+  const connection = await acceptWebSocket(exchange, {
+    clock,
+    pingIntervalMs: PING_MS,
+    silenceLimitMs: SILENCE_MS,
+    choose: (offered) => (offered.includes(TUNNEL_PROTOCOL) ? TUNNEL_PROTOCOL : undefined),
+  })
+  if (isThere()) return new Tunnel(connection, { clock })
+  connection.destroy()
+  return undefined
 }
 
 async function connect(
@@ -124,8 +179,9 @@ async function register(
   call: RouteCall,
 ): Promise<{ cluster: string; agent: ConnectedAgent }> {
   const { uid, agentVersion, credential } = parametersOf(call)
-  if (credential.length < MIN_CREDENTIAL) throw badRequestError('the credential of the agent is too short')
-  const token = usableToken(objects, hashOf(tokenOf(call)))
+  checkCredential(credential)
+  const token = findToken(objects, tokenOf(call), 'cluster')
+  if (token === undefined) throw unauthorizedError('Unauthorized')
   const cluster = objects.get(Clusters, token.spec.cluster)
   if (cluster === undefined) throw unauthorizedError('Unauthorized')
   refuseSecondImport(objects, cluster, uid)
@@ -134,25 +190,6 @@ async function register(
   await storeHash(objects, cluster, hashOf(credential))
   await objects.change(Clusters, name, (now) => ({ ...now, status: { ...now.status, uid } }), { subresource: 'status' })
   return { cluster: name, agent: { uid, version: agentVersion, address: call.address } }
-}
-
-const MIN_CREDENTIAL = 32
-
-/** Throws StatusError if the token is unknown, expired or used up. */
-function usableToken(objects: ManagementObjects, hash: string): RegistrationToken {
-  const found = objects.list(RegistrationTokens).find(({ spec }) => isSame(spec.hash, hash))
-  const isUsable =
-    found !== undefined && found.spec.usesLeft > 0 && Date.parse(found.spec.expiresAt) > objects.clock.now()
-  if (!isUsable) throw unauthorizedError('Unauthorized')
-  return found
-}
-
-/** Two requests with one token: the second one finds no use left. */
-async function useOnce(objects: ManagementObjects, { metadata }: RegistrationToken): Promise<void> {
-  await objects.change(RegistrationTokens, metadata.name ?? '', (now) => {
-    if (now.spec.usesLeft <= 0) throw unauthorizedError('Unauthorized')
-    return { ...now, spec: { ...now.spec, usesLeft: now.spec.usesLeft - 1 } }
-  })
 }
 
 function refuseSecondImport(objects: ManagementObjects, { metadata, status }: Cluster, uid: string): void {
@@ -168,15 +205,8 @@ function refuseSecondImport(objects: ManagementObjects, { metadata, status }: Cl
     throw conflictError(resource, metadata.name ?? '', 'another cluster has registered with this name')
 }
 
-function parametersOf({ exchange }: RouteCall): AgentParameters {
-  const text = Buffer.from(exchange.headers['x-api-tunnel-params']?.toString() ?? '', 'base64').toString()
-  let value: Partial<Record<keyof AgentParameters, unknown>>
-  try {
-    value = JSON.parse(text) as typeof value
-  } catch {
-    throw badRequestError('the header X-API-Tunnel-Params is not JSON in base64')
-  }
-  const { uid, agentVersion = '', credential = '' } = value
+function parametersOf(call: RouteCall): AgentParameters {
+  const { uid, agentVersion = '', credential = '' } = parametersIn(call)
   if (typeof uid !== 'string' || !UID.test(uid)) throw badRequestError('the parameters have no uid of a cluster')
   if (typeof agentVersion !== 'string' || typeof credential !== 'string' || agentVersion.length > MAX_VERSION)
     throw badRequestError('a parameter has another type than expected')
@@ -185,20 +215,6 @@ function parametersOf({ exchange }: RouteCall): AgentParameters {
 
 const UID = /^[\w-]{8,64}$/
 const MAX_VERSION = 64
-
-function tokenOf({ exchange }: RouteCall): string {
-  const token = exchange.headers['x-api-tunnel-token']
-  if (typeof token !== 'string' || token === '') throw unauthorizedError('Unauthorized')
-  return token
-}
-
-export function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
-}
-
-function isSame(one: string, other: string): boolean {
-  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
-}
 
 const KEY = 'hash'
 

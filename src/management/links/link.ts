@@ -15,6 +15,8 @@ export interface ClusterLink {
   readonly client: Pick<HttpClient, 'request' | 'upgrade'>
   /** Scheme, host and port for requests of `client`. */
   readonly url: string
+  /** The Machine through which it leads while the agent of the cluster is away. */
+  readonly machine?: string
   /** The headers that tell the cluster who the user is. */
   identityHeaders(user: ClusterUser): RequestHeaders
 }

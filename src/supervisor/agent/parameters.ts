@@ -13,7 +13,7 @@ export interface AgentSettings {
   /** SHA-256, in hex, of the server's certificate authority; empty: the public authorities are trusted. */
   readonly caChecksum: string
   readonly nodeName: string
-  /** What this machine becomes in the cluster. */
+  /** The roles of this machine in the cluster. */
   readonly roles: readonly NodeRole[]
   /** Addresses, or keywords for their source; empty: no external address, and the address of the default route. */
   readonly address: string

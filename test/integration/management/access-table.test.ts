@@ -39,6 +39,7 @@ GET /v3-public/oidc/:provider/login               404    404  404     404    404
 GET /v3-public/oidc/:provider/callback            401    401  401     401    401   401   401     401    401      401
 GET /v3/connect                                   400    400  400     400    400   400   400     400    400      400
 GET /v3/connect/register                          400    400  400     400    400   400   400     400    400      400
+GET /v3/connect/config                            401    401  401     401    401   401   401     401    401      401
 GET /v3/import/:file                              404    404  404     404    404   404   404     404    404      404
 GET /v3/me                                        401    200  200     200    200   200   403     403    200      200
 POST /v3/me/password                              401    400  400     400    400   400   403     403    403      403
@@ -64,6 +65,9 @@ DELETE /v3/clusters/:cluster/projects/:project    401    404  403     403    404
 POST /v3/clusters/:cluster/start                  401    404  403     403    400   400   403     403    403      403
 POST /v3/clusters/:cluster/stop                   401    404  403     403    400   400   403     403    403      403
 POST /v3/clusters/:cluster/fork                   401    404  403     403    400   400   403     403    403      403
+GET /v3/clusters/:cluster/machines                401    404  403     200    200   200   403     403    200      200
+POST /v3/clusters/:cluster/machines/registration  401    404  403     403    201   201   403     403    403      403
+DELETE /v3/clusters/:cluster/machines/:machine    401    404  403     403    404   404   403     403    403      403
 * /k8s/clusters/:cluster/*                        401    404  200     200    200   200   403     200    200      200
 * /api                                            401    200  200     200    200   200   503     200    200      200
 * /api/*                                          401    200  200     200    200   200   503     200    200      200

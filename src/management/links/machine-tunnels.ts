@@ -1,0 +1,59 @@
+/** The tunnels of connected machines, by the name of the Machine. The newest one of a machine is used. */
+import type { Duplex } from 'node:stream'
+
+import { API_SERVER_ADDRESS } from '#cluster-agent/agent.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Tunnel } from '#lib/tunnel/tunnel.ts'
+
+import type { ClusterLink } from './link.ts'
+import { type HttpLink, tunnelLink } from './tunnel-link.ts'
+
+interface Session {
+  readonly tunnel: Tunnel
+  /** To the API server of the machine, if it is a control plane. */
+  readonly link: HttpLink
+}
+
+export interface MachineTunnels {
+  /** Serves the tunnel until it ends. Rejects with the error that broke it. */
+  serve(machine: string, tunnel: Tunnel): Promise<void>
+  isConnected(machine: string): boolean
+  /** A stream to the builder's service of the machine; undefined without a tunnel. */
+  dialBuilder(machine: string): Duplex | undefined
+  apiServer(machine: string): ClusterLink | undefined
+  /** Ends the tunnels of a machine that was removed. */
+  disconnect(machine: string): void
+  close(): void
+}
+
+/** The agent knows no others but this one and that of the API server. */
+const BUILDER_ADDRESS = 'machine'
+
+export function createMachineTunnels(clock: Clock): MachineTunnels {
+  const sessions = new Map<string, readonly Session[]>()
+  const newest = (machine: string): Session | undefined => sessions.get(machine)?.at(-1)
+  const end = ({ tunnel, link }: Session): void => {
+    link.client.close()
+    void tunnel.close()
+  }
+  return {
+    async serve(machine, tunnel) {
+      const dialApi = (): Duplex => tunnel.dial('tcp', `${API_SERVER_ADDRESS}:443`)
+      const session = { tunnel, link: tunnelLink(clock, dialApi) }
+      sessions.set(machine, [...(sessions.get(machine) ?? []), session])
+      try {
+        await tunnel.serve()
+      } finally {
+        session.link.client.close()
+        const others = (sessions.get(machine) ?? []).filter((other) => other !== session)
+        if (others.length > 0) sessions.set(machine, others)
+        else sessions.delete(machine)
+      }
+    },
+    isConnected: (machine) => sessions.has(machine),
+    dialBuilder: (machine) => newest(machine)?.tunnel.dial('tcp', BUILDER_ADDRESS, { priority: 'bulk' }),
+    apiServer: (machine) => newest(machine)?.link,
+    disconnect: (machine) => sessions.get(machine)?.forEach(end),
+    close: () => [...sessions.values()].flat().forEach(end),
+  }
+}

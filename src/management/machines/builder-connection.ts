@@ -1,0 +1,45 @@
+/** Connects the builder to the machines of a cluster through their tunnels: no SSH, and no way into their network. */
+import type { Connect } from '#provision/apply/connections.ts'
+import { MachineLost } from '#provision/machine.ts'
+import { connectThroughTunnel, type TunnelConnectOptions } from '#provision/tunnel/connect.ts'
+
+import { type Machine, Machines } from '../kinds/machine.ts'
+import type { MachineTunnels } from '../links/machine-tunnels.ts'
+import type { ManagementObjects } from '../objects.ts'
+
+export interface MachineWaysOptions {
+  readonly objects: Pick<ManagementObjects, 'list' | 'clock'>
+  readonly machines: Pick<MachineTunnels, 'dialBuilder'>
+}
+
+/** The ways to the machines of a cluster. Names are those of nodes. */
+export type MachineWays = (
+  cluster: string,
+  places: Pick<TunnelConnectOptions, 'home' | 'payload'>,
+  signal: AbortSignal,
+) => {
+  /** Whether a machine with this name has registered. It may be away. */
+  has(name: string): boolean
+  /** Rejects with MachineLost while the agent of a machine is away. */
+  readonly connect: Connect
+}
+
+export function machineWays({ objects, machines }: MachineWaysOptions): MachineWays {
+  return (cluster, { home, payload }, signal) => {
+    const find = (name: string): Machine | undefined =>
+      objects.list(Machines).find(({ spec }) => spec.cluster === cluster && spec.nodeName === name)
+    return {
+      has: (name) => find(name) !== undefined,
+      connect(name, installs) {
+        const dial: TunnelConnectOptions['dial'] = () => {
+          const machine = find(name)
+          if (machine === undefined) throw new MachineLost(`${name}: no machine with this name has registered`)
+          const stream = machines.dialBuilder(machine.metadata.name ?? '')
+          if (stream === undefined) throw new MachineLost(`${name}: the agent of this machine is not connected`)
+          return stream
+        }
+        return connectThroughTunnel({ name, dial, home, payload, installs, clock: objects.clock }, signal)
+      },
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/** Assembles what the server does with machines: tunnels, routes, links and the controller of their status. */
+import type { Controller } from '#reconcile/controller.ts'
+
+import { type Machine, Machines } from '../kinds/machine.ts'
+import type { MachineAgents } from '../links/agent-routes.ts'
+import type { ClusterLinks } from '../links/link.ts'
+import { createMachineTunnels, type MachineTunnels } from '../links/machine-tunnels.ts'
+import { rememberRemoved } from '../links/removed-machines.ts'
+import type { ManagementObjects } from '../objects.ts'
+import type { Route } from '../port/route.ts'
+import { type MachineWays, machineWays } from './builder-connection.ts'
+import { withFallback } from './fallback-links.ts'
+import { createMachineStatus, recordMachine } from './machine-status.ts'
+import { machineRoutes, type MachineRoutesOptions } from './routes.ts'
+
+export interface MachineParts {
+  readonly tunnels: MachineTunnels
+  /** For the builder. */
+  readonly ways: MachineWays
+  /** The given links, and those through control plane machines. */
+  readonly links: ClusterLinks
+  readonly agents: MachineAgents
+  readonly routes: readonly Route[]
+  readonly controllers: readonly Controller<object>[]
+  close(): void
+}
+
+export function createMachineParts(options: MachineRoutesOptions & { readonly links: ClusterLinks }): MachineParts {
+  const { objects, links } = options
+  const tunnels = createMachineTunnels(objects.clock)
+  objects.listen(Machines, (machine, isDeleted) => isDeleted && endMachine(machine, tunnels, objects))
+  return {
+    tunnels,
+    ways: machineWays({ objects, machines: tunnels }),
+    links: withFallback({ links, machines: tunnels, objects }),
+    agents: { tunnels, onChange: (machine, agent) => void recordMachine(objects, machine, agent) },
+    routes: machineRoutes(options),
+    controllers: [createMachineStatus(tunnels)],
+    close: () => tunnels.close(),
+  }
+}
+
+/** The credential of a removed machine opens nothing any more, and its agent learns why. */
+function endMachine(machine: Machine, tunnels: MachineTunnels, objects: ManagementObjects): void {
+  tunnels.disconnect(machine.metadata.name ?? '')
+  rememberRemoved(objects, machine).catch((error: unknown) =>
+    objects.log.error(error, 'Failed to remember a removed machine', { node: machine.spec.nodeName }),
+  )
+}
