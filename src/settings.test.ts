@@ -18,7 +18,7 @@ function wordsOf(where: RegExp, except: RegExp): ReadonlySet<string> {
   return new Set(used.flatMap((path) => readFileSync(new URL(path, SRC), 'utf8').match(/[\w-]+/g) ?? []))
 }
 
-describe('flags in the sources', () => {
+describe('command-line flags', () => {
   it('of kube-scheduler are all used or listed as unused', () => {
     const words = wordsOf(/./, /\.(test|fixture)\.ts$|(?<!log-)flags\.ts$|configz/)
     const flags = Object.values(SCHEDULER_FLAGS).flatMap((group) => Object.entries(group as FlagGroup))
@@ -43,7 +43,7 @@ function structIn(schema: Schema): StructSchema | undefined {
   return schema.type === 'struct' ? schema : undefined
 }
 
-describe('configuration fields in the sources', () => {
+describe('fields of configuration files', () => {
   const words = wordsOf(/^scheduler\/|^cmd\/scheduler/, /\.(test|fixture)\.ts$|flags\.ts$|configuration\/(?!profiles)/)
   const settings = wordsOf(/^component\/|^cmd\//, /\.(test|fixture)\.ts$|flags?\.ts$|flags\//)
   const flags = new Map(CONFIGURATION.options.map(({ path, flag = '' }) => [path, flag]))

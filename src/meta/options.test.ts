@@ -94,9 +94,9 @@ describe('DeleteOptions', () => {
       ['propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set'],
     ],
     [{ dryRun: ['All', 'x'] }, ['dryRun: Unsupported value: ["All","x"]: supported values: "All"']],
-    [{ [ignore]: true, dryRun: [] }, []],
+    [{ ignoreStoreReadErrorWithClusterBreakingPotential: true, dryRun: [] }, []],
     [
-      { [ignore]: true, gracePeriodSeconds: 0, preconditions: { uid: 'u' } },
+      { ignoreStoreReadErrorWithClusterBreakingPotential: true, gracePeriodSeconds: 0, preconditions: { uid: 'u' } },
       [
         `${ignore}: Invalid value: true: cannot be set together with .gracePeriodSeconds`,
         `${ignore}: Invalid value: true: cannot be set together with .preconditions`,

@@ -380,5 +380,5 @@ const CASES: readonly Case[] = [
 
 describe('planPod() of a pod worker', () => {
   for (const each of CASES)
-    it(`${each.name}, in stage ${each.stage}`, () => assert.deepEqual(linesOf(each), each.expected))
+    it(`${each.name} (stage "${each.stage}")`, () => assert.deepEqual(linesOf(each), each.expected))
 })

@@ -359,7 +359,7 @@ describe('Agent with a server that rejects the node', () => {
       }))
 })
 
-describe('planAnswer() of a server to a node agent', () => {
+describe('response of a server to the plan request of a node agent', () => {
   const status = (change: object = {}): string =>
     JSON.stringify({
       kind: 'Status',
@@ -387,6 +387,6 @@ describe('planAnswer() of a server to a node agent', () => {
     ['a truncated Status', 404, status().slice(0, 40), 'none'],
   ]
   for (const [what, code, body, kind] of CASES)
-    it(`has kind "${kind}" for ${what}, with HTTP code ${code}`, () =>
+    it(`counts as "${kind}" if it is ${what} with HTTP code ${code}`, () =>
       assert.equal(planAnswer(code, body, 'N1').kind, kind))
 })

@@ -123,7 +123,7 @@ describe('credentials of users', () => {
     assert.equal(seen.length, before + 2)
   })
 
-  it('that end also end their open watches', async () => {
+  it('end their open watches when they become invalid', async () => {
     const disabled = await createMember('disabled')
     const removed = await createMember('removed')
     const watches = [await openWatch(disabled.token), await openWatch(removed.token)]
