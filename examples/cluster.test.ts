@@ -9,7 +9,7 @@ import { startCluster } from 'hyperkube/testing'
 const namespace = 'default'
 const mine = { fieldManager: 'my-test' }
 
-test('a Deployment runs, and outlives a node', async () => {
+test('a Deployment survives the failure of a node', async () => {
   await using cluster = await startCluster({ nodes: 2, clock: 'virtual' })
   const { client } = cluster
   const labels = { app: 'web' }
@@ -34,7 +34,7 @@ test('a CronJob keeps three of the seven jobs of a week', async () => {
   assert.equal((await cluster.client.list(Jobs, { namespace })).items.length, 3)
 })
 
-test('what if? Two copies of one cluster go their own ways', async () => {
+test('a cluster and its fork are independent', async () => {
   await using cluster = await startCluster({ clock: 'virtual' })
   const pod = { metadata: { namespace, name: 'one' }, spec: { containers: [{ name: 'main', image: 'nginx' }] } }
   await cluster.client.apply(Pods, pod, mine)

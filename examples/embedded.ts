@@ -1,5 +1,5 @@
 /**
- * A program with a cluster in it: what becomes of so many replicas on three nodes when one of them dies.
+ * A program with a cluster inside: prints the state of a Deployment on three nodes while one of them fails.
  * `node examples/embedded.ts 6`
  */
 import { Deployments } from 'hyperkube/apis/apps/v1'
