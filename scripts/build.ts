@@ -3,7 +3,7 @@
  * without declarations, for `npm start`. esbuild runs once with code splitting, so that commands load lazily and all
  * entries share their classes. An error thrown by `hyperkube/apiserver` is therefore an `instanceof` the class that
  * `hyperkube/client` exports. A second run builds the standalone bundles. All output is in one flat folder, so that
- * paths relative to `import.meta.url` are the same in every file (see `assetUrls`); only the API kinds are in a
+ * paths relative to `import.meta.url` are the same in every file (see `assetUrls`). Only the API kinds are in a
  * subfolder. Dependencies are not bundled: npm installs them, so users get their security fixes without a release.
  */
 import { spawnSync } from 'node:child_process'

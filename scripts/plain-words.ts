@@ -3,8 +3,8 @@
  * texts. The file scripts/plain-words.json has the number that each folder of `src` still contains. That number may
  * only fall.
  *
- * `npm run words [FOLDER]` lists the findings below a folder of `src`, `--texts FOLDER` lists every checked text there,
- * `--write` lowers the numbers in the JSON file.
+ * `npm run words [FOLDER]` lists the findings below a folder of `src`. `--texts FOLDER` lists every checked text there,
+ * and `--write` lowers the numbers in the JSON file.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

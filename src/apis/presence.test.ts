@@ -1,8 +1,8 @@
 /**
  * Tests which fields sparse objects contain after decoding and encoding.
  *
- * Upstream's own types (k8s.io/api v0.36.4) produced every row: the input, how it is encoded in JSON and in protobuf,
- * and the JSON that the protobuf decodes to if that differs. Protobuf cannot distinguish an empty list from a missing
+ * Upstream's own types (k8s.io/api v0.36.4) produced every row: the input and its encodings in JSON and protobuf. A row
+ * also has the JSON that the protobuf decodes to if that differs. Protobuf cannot distinguish an empty list from a missing
  * one.
  */
 import assert from 'node:assert/strict'

@@ -1,6 +1,6 @@
 /**
- * The shared inputs of an API server's parts: settings, plan of the flags, access to the machine, and the disposable
- * stack for everything that must be closed. Every part is built from this and from earlier parts.
+ * The inputs that all parts of an API server share: settings, plan of the flags, access to the machine, and the stack
+ * of disposables. Every part is built from this and from earlier parts.
  */
 import type { Network } from '#apiserver/connect/address-rule.ts'
 import { createGates } from '#component/flags/gates.ts'

@@ -1,6 +1,6 @@
 /**
- * Starts the API server. It opens the port and starts the store's threads while the rest of the program is still
- * loading, which saves time on machines with two processors.
+ * Starts the API server. It opens the port and starts the store's threads while the rest of the program still loads.
+ * This saves time on machines with two processors.
  */
 import { bindPort } from '#component/bound-port.ts'
 

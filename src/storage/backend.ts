@@ -3,15 +3,15 @@
  * `backend.suite.ts` tests each of them. They are etcd's promises, because every Kubernetes component was written
  * against them:
  *
- * - One revision counter for the whole store. Each successful commit takes the next revision or a later one; revisions
- * never repeat and never go back, not over a crash, a compaction or a restore.
- * - A commit that was acknowledged is durable: it survives SIGKILL and a power cut. One that failed with `timeout` or
- * `unavailable` may or may not have happened; the caller must read to know.
- * - Reads are linearizable: a read sees every commit acknowledged before it began, and nothing that is not durable.
- * - A range is one consistent picture at one revision, also when it is read in several pages.
+ * - The whole store has one revision counter. Each successful commit takes the next revision or a later one. Revisions
+ * never repeat or decrease, even after a crash, a compaction or a restore.
+ * - An acknowledged commit is durable: it survives SIGKILL and a power failure. A commit that failed with `timeout` or
+ * `unavailable` may or may not have happened; the caller must read to find out.
+ * - Reads are linearizable: a read sees every commit acknowledged before it began, and only durable commits.
+ * - A range is consistent at one revision, even if it is read in several pages.
  * - A fork is an independent store: neither sees changes of the other.
- * - Watch events come in order of revision, each exactly once, without a gap, a revision never split over two batches;
- * or the watch ends with an error that says why.
+ * - A watch delivers events in order of revision, each exactly once and without a gap, or ends with an error. One batch
+ * contains all events of a revision.
  */
 
 import type { Clock } from '#lib/clock.ts'

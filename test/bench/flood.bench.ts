@@ -1,7 +1,7 @@
 /**
- * Benchmarks priority and fairness. One user floods the server with expensive lists over hundreds of connections, while
- * other users measure how long they wait: one of the same priority level, a node that renews its lease, an
- * administrator, and a new user.
+ * Benchmarks priority and fairness. One user floods the server with expensive lists over hundreds of connections,
+ * while other users measure their waiting times. These are a user of the same priority level, a node that renews its
+ * lease, an administrator, and a new user.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

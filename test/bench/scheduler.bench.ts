@@ -1,8 +1,8 @@
 /**
  * Benchmarks our kube-scheduler and upstream's, each on our API server, with the workloads of upstream's
- * scheduler_perf: pods per second from the first creation to the last binding, and processor time. Client rate limits
- * are lifted for both. If both keep up with the creation of pods, the API server is the bottleneck, and only processor
- * time distinguishes them.
+ * scheduler_perf. It measures pods per second from the first creation to the last binding, and processor time. Client
+ * rate limits are lifted for both. If both keep up with the creation of pods, the API server is the bottleneck, and
+ * only processor time distinguishes them.
  */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Benchmarks the stores. It measures durable writes of more and more clients, with SQLite and etcd in turns on the same
- * disk; the delay until a watcher gets a change; and the memory of ten thousand objects.
+ * Benchmarks the stores SQLite and etcd, in turns on the same disk. It measures durable writes of more and more
+ * clients, the delay until a watcher gets a change, and the memory of ten thousand objects.
  */
 import { Buffer } from 'node:buffer'
 import { execFile } from 'node:child_process'

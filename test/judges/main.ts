@@ -1,8 +1,8 @@
 /**
- * `npm run judges -- [NAME… | --changed | --all] [--list] [--budget MINUTES]`: runs judges (scripts that compare
- * hyperkube with something external) and writes their results into docs/judges.md after each. `--changed` takes those
- * whose code changed since they last passed, `--all` takes all; both start with the oldest result. `--budget` starts no
- * judge that would exceed that many minutes.
+ * Runs judges, scripts that compare hyperkube with something external: `npm run judges -- [NAME… | --changed | --all]
+ * [--list] [--budget MINUTES]`. It writes each result into docs/judges.md. `--changed` takes those whose code changed
+ * since they last passed, `--all` takes all; both start with the oldest result. `--budget` starts no judge that would
+ * exceed that many minutes.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,8 +1,8 @@
 /**
- * Tests the first steps of a new user: `node test/upstream/newcomer.ts [--picture]`. It runs `npm start` in a terminal,
- * then typical commands with the kubectl of the machine: roll out, break, roll back, scale, autoscale, volumes, jobs,
- * drain, a failed node. After Ctrl-C and a restart everything must still be there. Exits with 1 if a step fails.
- * `--picture` draws docs/newcomer.svg from the terminal.
+ * Tests the first steps of a new user: `node test/upstream/newcomer.ts [--picture]`. It runs `npm start` in a
+ * terminal, then typical commands with the kubectl of the machine. They roll out, break, roll back, scale, autoscale,
+ * use volumes, run jobs, drain, and handle a failed node. After Ctrl-C and a restart everything must still exist.
+ * Exits with 1 if a step fails. `--picture` draws docs/newcomer.svg from the terminal.
  */
 import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

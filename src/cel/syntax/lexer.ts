@@ -1,6 +1,6 @@
 /**
- * Splits the text of a CEL expression into tokens by cel-go's rules: the longest match wins, and characters that begin
- * no token are reported and skipped.
+ * Splits the text of a CEL expression into tokens by cel-go's rules. The longest match wins, and characters that
+ * begin no token are reported and skipped.
  */
 import type { Offset } from './ast.ts'
 import { type Finding, offsets } from './source.ts'

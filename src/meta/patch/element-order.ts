@@ -1,6 +1,6 @@
 /**
- * Orders a merged list: elements of the patch in the order of the patch, and every other element before the one that
- * followed it in the live list.
+ * Orders the elements of a merged list. Elements of the patch have the order of the patch; every other element
+ * precedes the one that followed it in the live list.
  */
 import { get, isMap, type JsonMap } from './json-map.ts'
 import { badType, failed, noMergeKey } from './strategic-merge-error.ts'

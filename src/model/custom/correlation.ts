@@ -1,6 +1,6 @@
 /**
- * Finds the old value of each value of a custom resource in an update: the property of the same name, or the item with
- * the same keys. Ratcheting and transition rules need it.
+ * Finds the old value of each value in an update of a custom resource: the property of the same name, or the item
+ * with the same keys. Ratcheting and transition rules need it.
  */
 import { isDeepStrictEqual } from 'node:util'
 

@@ -1,7 +1,6 @@
 /**
- * Plans the paths to the pods of other nodes: a direct route within one network, else a route, a neighbour and a
- * forwarding entry in the overlay. Compares with the existing state: restores missing entries, and removes those of
- * deleted nodes. Pure.
+ * Plans the paths to the pods of other nodes: a direct route within one network, otherwise a route, a neighbour and a
+ * forwarding entry. Restores missing entries, and removes those of deleted nodes. Pure.
  */
 import { contains, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import type { Commands, ForwardingState, NeighbourState, RouteState } from '#lib/net/iproute.ts'

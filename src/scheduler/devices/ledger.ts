@@ -1,6 +1,6 @@
 /**
  * Tracks the allocated devices of all claims. A claim counts as soon as the scheduler has chosen its devices, before
- * the API server has the allocation, so that no device is allocated twice.
+ * the API server stores the allocation. So no device is allocated twice.
  */
 import type { AllocationResult, DeviceRequestAllocationResult, ResourceClaim } from '#apis/resource/v1.ts'
 import { addQuantities, isZeroQuantity, parseQuantity, type Quantity, subtractQuantities } from '#meta/quantity.ts'

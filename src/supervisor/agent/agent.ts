@@ -1,8 +1,8 @@
 /**
- * The agent of a worker node: keeps a tunnel to the server open, requests the plan of this node, writes its files and
- * passes it to the supervisor. Tunnel, plan and supervisor are independent, so an unreachable server does not stop a
- * running node. The agent cleans the machine only after the server's API has reported for minutes that the node does
- * not exist.
+ * The agent of a worker node. It keeps a tunnel to the server open, requests the plan of this node, writes its files
+ * and passes it to the supervisor. Tunnel, plan and supervisor are independent, so an unreachable server does not
+ * stop a running node. The agent cleans the machine only after the server's API has reported for minutes that the
+ * node does not exist.
  */
 import { aborted } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'

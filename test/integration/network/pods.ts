@@ -1,6 +1,6 @@
 /**
  * Creates a node for tests in a network namespace, with a bridge and pods in separate namespaces, as CNI's bridge
- * plugin does, and a routed host outside. The pods are objects of a real API server but have no containers.
+ * plugin does. A routed host is outside. The pods are objects of a real API server but have no containers.
  */
 import { spawn } from 'node:child_process'
 import process from 'node:process'

@@ -1,6 +1,6 @@
 /**
- * Measures a program under test from inside: reports four times a second how long the event loop was blocked and how
- * much memory is in use. Node loads it with `--import`.
+ * Measures a program under test from inside. It reports the longest block of the event loop and the memory in use
+ * four times a second. Node loads it with `--import`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'

@@ -1,7 +1,7 @@
 /**
- * Replays the log of writes through a model of the store and compares every response with it: previous values of
- * commits, current values of refusals, and ranges. If an unobserved event cannot explain a difference, it is a
- * violation.
+ * Replays the log of writes through a model of the store and compares every response with it. Responses contain
+ * previous values of commits, current values of refusals, and ranges. If an unobserved event cannot explain a
+ * difference, it is a violation.
  */
 import type { Revision } from '#storage/backend.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Tests the Windows parts that Wine supports: files and folders with drive letters, machine variables in the registry,
- * services, and a set-up until the first call of HNS. PowerShell is an empty stub in Wine, so reg.exe and sc.exe
- * replace it. Firewall changes are only recorded. Prints one line of JSON.
+ * Tests the Windows parts that Wine supports: files with drive letters, machine variables in the registry, services,
+ * and a set-up until the first call of HNS. PowerShell is an empty stub in Wine, so reg.exe and sc.exe replace it.
+ * Firewall changes are only recorded. Prints one line of JSON.
  */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * Indexes the rules of one RBAC role by group and resource, so that a check needs only a few look-ups, independent of
- * the number of rules.
+ * Indexes the rules of one RBAC role by group and resource. So a check needs only a few look-ups, independent of the
+ * number of rules.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { trimEndOf } from '#lib/trim.ts'

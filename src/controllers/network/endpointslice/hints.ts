@@ -1,6 +1,6 @@
 /**
- * Topology hints. Either each endpoint serves its own zone or node, or endpoints are allocated to zones in proportion
- * to their CPUs, with at most 20 % overload. Pure.
+ * Computes topology hints. Each endpoint serves its own zone or node, or zones get endpoints in proportion to their
+ * CPUs, with at most 20 % overload. Pure.
  */
 import type { Endpoint } from '#apis/discovery/v1.ts'
 import { semanticEqual } from '#meta/object.ts'

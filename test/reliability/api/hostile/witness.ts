@@ -1,5 +1,5 @@
 /**
- * A well-behaved client during attacks: it reads, lists, creates, renews a lease and reconnects at a steady rate, and
+ * A well-behaved client during attacks: it reads, lists, creates, renews a lease and reconnects at a steady rate. It
  * records the duration and result of each request.
  */
 import { performance } from 'node:perf_hooks'
