@@ -19,35 +19,35 @@ export const DOC: string = join(import.meta.dirname, '..', 'docs', 'metrics.md')
 
 const HEAD = `# Metrics
 
-Made by \`node scripts/metrics-doc.ts\` from the tables of families; do not edit.
+\`node scripts/metrics-doc.ts\` generates this page from the tables of families; do not edit it.
 
-\`GET /metrics\` shows these families under the names, types, labels and buckets of Kubernetes v1.36, each once something
-has been counted in it; besides them \`process_*\` and \`nodejs_eventloop_lag_*\`. \`DELETE /metrics\` counts anew.
-\`GET /metrics/slis\` shows \`kubernetes_healthcheck*\` alone. \`--disabled-metrics\`, \`--allow-metric-labels\` and
-\`--show-hidden-metrics-for-version\` decide what is shown. Which of upstream's families are not here, and why:
-\`test/upstream/metrics.ts\`.
+\`GET /metrics\` of kube-apiserver returns these families with the names, types, labels and buckets of Kubernetes v1.36, each after its
+first event. It also returns \`process_*\` and \`nodejs_eventloop_lag_*\`. \`DELETE /metrics\` resets all of them.
+\`GET /metrics/slis\` returns only \`kubernetes_healthcheck*\`. The flags \`--disabled-metrics\`, \`--allow-metric-labels\` and
+\`--show-hidden-metrics-for-version\` select families and label values. \`test/upstream/metrics.ts\` lists upstream's families that
+are missing, each with the reason.
 `
 
 const CONTROLLERS = `## kube-controller-manager
 
-Besides \`workqueue_*\`, one for each controller by its name, \`rest_client_*\` and \`leader_election_master_status\`:
+It also has \`workqueue_*\` with the name of each controller, \`rest_client_*\` and \`leader_election_master_status\`:
 `
 
 const KUBELET = `## kubelet
 
-\`GET /metrics\` of a kubelet, besides \`rest_client_*\` and what every component shows. \`prober_*\` are on \`/metrics/probes\`, those of
-certificates only where the kubelet renews them by itself. \`/metrics/resource\` and \`/metrics/cadvisor\` have what containers
-use. Which of upstream's families are not here, and why: \`test/upstream/kubelet-metrics.ts\`.
+\`GET /metrics\` of a kubelet also returns \`rest_client_*\` and the families of every component. \`/metrics/probes\` returns \`prober_*\`.
+Families of certificates exist only if the kubelet renews them. \`/metrics/resource\` and \`/metrics/cadvisor\` return the usage of
+containers. \`test/upstream/kubelet-metrics.ts\` lists upstream's families that are missing, each with the reason.
 `
 
 const SCHEDULER = `## kube-scheduler
 
-Besides \`rest_client_*\`, \`leader_election_master_status\` and what every component shows:
+It also has \`rest_client_*\`, \`leader_election_master_status\` and the families of every component:
 `
 
 const PROXY = `## kube-proxy
 
-Besides what every component shows:
+It also has the families of every component:
 `
 
 /** The page. */
@@ -90,7 +90,7 @@ function tableOf(families: Readonly<Record<string, FamilyRow>>): string[] {
     return `| ${cells.join(' | ')} |`
   })
   return [
-    '| Name | Type (buckets) | Stability | Labels | What it tells |',
+    '| Name | Type (buckets) | Stability | Labels | Meaning |',
     '| --- | --- | --- | --- | --- |',
     ...rows.map((row) => row.replaceAll(/\s+/g, ' ')),
   ]

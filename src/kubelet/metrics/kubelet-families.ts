@@ -85,7 +85,7 @@ export const KUBELET_FAMILIES = {
   kubelet_image_pull_duration_seconds: `histogram:pull ALPHA [image_size_in_bytes] Time that an image pull takes, by size of the image.`,
   kubelet_image_volume_mounted_errors_total: `counter BETA [] Image volumes that failed to mount.`,
   kubelet_image_volume_mounted_succeed_total: `counter BETA [] Image volumes that were mounted.`,
-  kubelet_image_volume_requested_total: `counter BETA [] Image volumes that pods have asked for.`,
+  kubelet_image_volume_requested_total: `counter BETA [] Image volumes that pods have requested.`,
 
   // The node and the kubelet.
   kubelet_cgroup_manager_duration_seconds: `histogram:usual ALPHA [operation_type] Time that changes of cgroups take, by operation.`,
