@@ -185,7 +185,7 @@ export class Definitions {
     const leaf = LEAVES[type]
     if (leaf === undefined) return SCALARS[type] ?? {}
     const [name, v3, v2] = leaf
-    this.found.set(name, this.#dialect.wrapsRefs ? v3 : v2)
+    this.found.set(name, this.#described(name, this.#dialect.wrapsRefs ? v3 : v2))
     return { $ref: this.#dialect.refPrefix + name }
   }
 
@@ -193,9 +193,13 @@ export class Definitions {
     const known = UNTYPED[goType.slice(goType.lastIndexOf('.') + 1)]
     if (known === undefined) return {}
     const [name, definition] = known
-    const description = this.#describe(name)
-    this.found.set(name, { ...(description === '' ? {} : { description }), ...definition })
+    this.found.set(name, this.#described(name, definition))
     return { $ref: this.#dialect.refPrefix + name }
+  }
+
+  #described(name: string, definition: Definition): Definition {
+    const description = this.#describe(name)
+    return description === '' ? definition : { description, ...definition }
   }
 }
 

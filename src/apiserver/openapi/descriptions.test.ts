@@ -7,7 +7,7 @@ import { tableNames } from '#apis/table-names.ts'
 import type { StructSchema } from '#meta/schema.ts'
 
 import { nameOf } from './definitions.ts'
-import { describeDefinition, describeParameter, type FieldTexts, TABLES } from './descriptions.ts'
+import { describeDefinition, describeParameter, type FieldTexts, SHARED, TABLES } from './descriptions.ts'
 import { pathsOf } from './operations.ts'
 
 const kinds = groups.flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
@@ -84,7 +84,7 @@ describe('OpenAPI descriptions', () => {
   it('are short, full and plain sentences', () => {
     const own = (texts: FieldTexts): string[] =>
       Object.entries(texts).flatMap(([field, text]) => (field === '...' ? [] : [text]))
-    const texts = [...TABLES.values()].flatMap((table) => Object.values(table).flatMap(own))
+    const texts = [...TABLES.values(), SHARED].flatMap((table) => Object.values(table).flatMap(own))
     assert.deepEqual(
       texts.filter((text) => !/^[A-Z*$/.].*\.$/.test(text) || text.length > LONGEST),
       [],

@@ -39,8 +39,8 @@ export const TABLES: ReadonlyMap<string, DescriptionTable> = new Map(
   PACKAGES.map((home) => [home, read(home.slice(home.lastIndexOf('.') + 1))]),
 )
 
-/** Descriptions of conditions and lists in all kinds, and defaults for common fields. */
-const SHARED = read('shared')
+/** Descriptions for all conditions, lists and options, for types without fields, and defaults for common fields. */
+export const SHARED: DescriptionTable = read('shared')
 
 const PARAMETERS = read('parameters')
 
@@ -56,15 +56,26 @@ function read(name: string): DescriptionTable {
 /** The description of a definition (`io.k8s.api.core.v1.Pod`) or one of its fields. Empty if there is none. */
 export function describeDefinition(name: string, field = ''): string {
   const [, home = '', type = ''] = /^(.*)\.[^.]+\.([^.]+)$/.exec(name) ?? []
-  const isList = type.endsWith('List')
-  const shared = isList ? 'list' : type.endsWith('Condition') ? 'condition' : ''
-  const known = textOf(TABLES.get(home) ?? {}, type, field) ?? textOf(SHARED, shared, field)
-  if (known !== undefined) return known
-  if (field === '') return isList ? `${type} is a list of objects of kind ${type.slice(0, -'List'.length)}.` : ''
-  return textOf(SHARED, 'any', field) ?? ''
+  return textOf(TABLES.get(home) ?? {}, type, field) ?? describeShared(type, field)
 }
 
-function textOf(table: DescriptionTable, type: string, field: string): string | undefined {
+/** The sections of shared.json by the ending of type names. */
+const SECTIONS: readonly (readonly [ending: string, section: string])[] = [
+  ['List', 'list'],
+  ['Condition', 'condition'],
+  ['Options', 'options'],
+]
+
+function describeShared(type: string, field: string): string {
+  const section = SECTIONS.find(([ending]) => type.endsWith(ending))?.[1] ?? ''
+  const known = textOf(SHARED, section, field)
+  if (known !== undefined) return known
+  if (field !== '') return textOf(SHARED, 'any', field) ?? ''
+  if (section === 'list') return `${type} is a list of objects of kind ${type.slice(0, -'List'.length)}.`
+  return textOf(SHARED, 'type', type) ?? ''
+}
+
+export function textOf(table: DescriptionTable, type: string, field: string): string | undefined {
   const texts = Object.hasOwn(table, type) ? table[type] : undefined
   if (texts === undefined) return undefined
   if (Object.hasOwn(texts, field)) return texts[field]
