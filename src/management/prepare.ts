@@ -30,7 +30,10 @@ export async function installObjects(client: ApiClient): Promise<void> {
     const made = await ignoreExisting(client.create(Roles, { metadata: { name }, spec }))
     if (made) continue
     const found = await client.get(Roles, { name })
-    if (!semanticEqual(found.spec, spec)) await client.update(Roles, { ...found, spec })
+    // Administrators choose the roles of new users.
+    const { isDefault = false } = found.spec
+    const wanted = { ...spec, ...(spec.scope === 'global' && { isDefault }) }
+    if (!semanticEqual(found.spec, wanted)) await client.update(Roles, { ...found, spec: wanted })
   }
   const local = { displayName: 'local', source: 'local' } as const
   await ignoreExisting(client.create(Clusters, { metadata: { name: LOCAL_CLUSTER }, spec: local }))

@@ -14,6 +14,7 @@ import { userAgent } from '#model/version.ts'
 import { runControllers } from '#reconcile/manager.ts'
 
 import { ADMINISTRATOR, Memberships } from './access/memberships.ts'
+import { Permissions } from './access/permissions.ts'
 import { MANAGEMENT_CONTROLLERS } from './clusters/controllers.ts'
 import { clusterRoutes } from './clusters/routes.ts'
 import { Clusters, LOCAL_CLUSTER } from './kinds/cluster.ts'
@@ -24,7 +25,6 @@ import { createTunnelHub, type TunnelHub } from './links/tunnel-hub.ts'
 import { createMachineParts, type MachineParts } from './machines/machine-parts.ts'
 import { ManagementObjects } from './objects.ts'
 import { createPeople, type People } from './people/people.ts'
-import type { FirstAdministrator } from './people/users.ts'
 import { basicRoutes } from './port/basic-routes.ts'
 import { addressReader } from './port/client-address.ts'
 import { type AuditEvent, createPort, type PortOptions } from './port/port.ts'
@@ -32,6 +32,11 @@ import type { Route } from './port/route.ts'
 import { installKinds, installObjects } from './prepare.ts'
 import { clusterProxyRoutes } from './proxy/cluster-proxy.ts'
 import { OpenRequests } from './proxy/open-requests.ts'
+import { memberRoutes } from './roles/member-routes.ts'
+import { namespaceRoutes } from './roles/namespace-routes.ts'
+import { projectRoutes } from './roles/project-routes.ts'
+import { roleRoutes } from './roles/role-routes.ts'
+import { ClusterTurns } from './turns.ts'
 import { createUpController, type UpTools } from './up-clusters/controller.ts'
 import { UpLinks } from './up-clusters/links.ts'
 import type { UpPrograms } from './up-clusters/programs.ts'
@@ -57,8 +62,8 @@ export interface ManagementPlan {
 
 export interface ManagementSurroundings extends ClusterSurroundings {
   readonly audit: (event: AuditEvent) => void
-  /** Stores the password of the first administrator. The account is created after that. */
-  readonly saveFirstPassword: (first: FirstAdministrator) => Promise<void>
+  /** Called when the first administrator has set a password: the link of `firstLogin` is no longer valid. */
+  readonly onFirstLogin: () => Promise<void>
   /** Undefined: this server runs no clusters on its machine. */
   readonly upPrograms: UpPrograms | undefined
 }
@@ -69,8 +74,8 @@ export interface RunningManagement {
   readonly ca: string | undefined
   readonly cluster: RunningCluster
   readonly objects: ManagementObjects
-  /** Present at the first start. */
-  readonly firstAdministrator: FirstAdministrator | undefined
+  /** Lets the first administrator set a password; undefined when there is one. */
+  readonly firstLogin: FirstLoginLink | undefined
   /** A kubeconfig entry of the API server on loopback. */
   readonly apiUrl: string
   readonly pki: LocalPki
@@ -78,6 +83,12 @@ export interface RunningManagement {
   readonly machines: Pick<MachineParts, 'tunnels' | 'ways'>
   /** All routes of the port. */
   readonly routes: readonly Pick<Route, 'method' | 'path' | 'access'>[]
+}
+
+export interface FirstLoginLink {
+  readonly username: string
+  readonly url: string
+  readonly expiresAtMs: number
 }
 
 /** The controllers that custom resources, accounts and roles need. The management cluster runs no pods. */
@@ -124,13 +135,14 @@ export async function startManagement(
   const renewal = keepFresh(pkiOptions, pki, (fresh) => renew(plan, http, fresh))
   closing.defer(() => renewal.stop())
   startControllers(parts, { around, cluster }, closing)
-  const firstAdministrator = await parts.people.ensureFirstAdministrator(around.saveFirstPassword)
+  const url = parts.serverUrl()
+  const firstLogin = await parts.people.issueFirstLogin()
   return {
-    url: parts.serverUrl(),
+    url,
     ca: parts.ca(),
     cluster,
     objects,
-    firstAdministrator,
+    firstLogin: firstLogin && { ...firstLogin, url: `${url}/first-login?code=${firstLogin.code}` },
     apiUrl: apiUrlOf(cluster),
     pki,
     machines: parts.machines,
@@ -142,6 +154,7 @@ interface Parts {
   readonly routes: readonly Route[]
   readonly serve: Parameters<typeof createHttpServer>[0]['serve']
   readonly links: ClusterLinks
+  readonly turns: ClusterTurns
   readonly up: UpTools | undefined
   readonly machines: MachineParts
   readonly people: People
@@ -158,19 +171,31 @@ interface Foundation {
   readonly pki: LocalPki
 }
 
+function createAccounts(
+  { around, objects }: Pick<Foundation, 'around' | 'objects'>,
+  serverUrl: () => string,
+): { readonly memberships: Memberships; readonly permissions: Permissions; readonly people: People } {
+  const memberships = new Memberships(objects)
+  const permissions = new Permissions(objects, memberships)
+  const people = createPeople({
+    objects,
+    serverUrl,
+    isAdministrator: (user) => memberships.isAdministrator(user),
+    permissions,
+    administratorRole: ADMINISTRATOR,
+    onFirstLogin: around.onFirstLogin,
+  })
+  return { memberships, permissions, people }
+}
+
 function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Foundation): Parts {
   const { clock, random, log } = around
   let port = plan.listen.port
   let isReady = false
   const serverUrl = (): string => plan.serverUrl ?? `https://${urlHost(plan.listen.host)}:${port}`
   const ca = (): string | undefined => (plan.certificate === undefined ? pki.ca.certificatePem : undefined)
-  const memberships = new Memberships(objects)
-  const people = createPeople({
-    objects,
-    serverUrl,
-    isAdministrator: (user) => memberships.isAdministrator(user),
-    administratorRole: ADMINISTRATOR,
-  })
+  const accounts = createAccounts({ around, objects }, serverUrl)
+  const { people } = accounts
   const hub = createTunnelHub(clock)
   const { certificate, key } = pki.frontProxyClient
   const local = openLocalLink({ clock, url: apiUrlOf(cluster), ca: pki.ca.certificatePem, certificate, key })
@@ -178,11 +203,12 @@ function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Fo
   const direct: ClusterLinks = {
     get: (name) => (name === LOCAL_CLUSTER ? local : (upLinks.get(name) ?? hub.get(name))),
   }
-  const machines = createMachineParts({ objects, memberships, serverUrl, ca, links: direct })
+  const machines = createMachineParts({ ...accounts, objects, serverUrl, ca, links: direct })
   const { links } = machines
   const open = new OpenRequests(objects)
   objects.listen(Clusters, ({ metadata }, isDeleted) => isDeleted && hub.disconnect(metadata.name ?? ''))
-  const shared = { objects, memberships, links, open, hub, machines, serverUrl, ca, clock, log, people }
+  const turns = new ClusterTurns()
+  const shared = { ...accounts, objects, turns, links, open, hub, machines, serverUrl, ca, clock, log }
   const up = around.upPrograms === undefined ? undefined : { programs: around.upPrograms, links: upLinks }
   const routes = routesOf({ ...shared, isReady: () => isReady, ...plan, serverUrl, hasUpClusters: up !== undefined })
   const { audit } = around
@@ -192,6 +218,7 @@ function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Fo
     routes,
     serve: createPort({ routes, authenticate, addressOf, audit, random, log }),
     links,
+    turns,
     up,
     machines,
     people,
@@ -228,6 +255,10 @@ function routesOf(parts: RouteParts): readonly Route[] {
     ...clusterRoutes({ ...parts, sources, createToken: (...token) => people.createToken(...token) }),
     ...(hasUpClusters ? upRoutes(parts) : []),
     ...parts.machines.routes,
+    ...roleRoutes(parts),
+    ...memberRoutes({ ...parts, keepsAdministrator: (removed) => people.keepsAdministrator(removed) }),
+    ...projectRoutes(parts),
+    ...namespaceRoutes(parts),
     ...clusterProxyRoutes(parts),
   ]
 }
@@ -272,7 +303,7 @@ async function recordAgent(objects: ManagementObjects, name: string, agent: Conn
 }
 
 function startControllers(
-  { links, up, machines }: Pick<Parts, 'links' | 'up' | 'machines'>,
+  { links, turns, up, machines }: Pick<Parts, 'links' | 'turns' | 'up' | 'machines'>,
   { around, cluster }: Pick<Foundation, 'around' | 'cluster'>,
   closing: AsyncDisposableStack,
 ): void {
@@ -290,7 +321,7 @@ function startControllers(
       log,
       connect: () => ({ transport: cluster.running.server.clientAs(SERVER) }),
       userAgent: userAgent('hyperkube-server'),
-      settings: { links },
+      settings: { links, turns },
       isEnabled: () => true,
     },
     stop.signal,

@@ -23,8 +23,7 @@ export async function startManagementServer(folder: string): Promise<ManagementS
   const authority = join(dataDir, 'hyperkube-ca.crt')
   const http = createHttpClient({ clock: realClock, tls: { ca: await readFile(authority, 'utf8') } })
   const server = new ManagementServer({ url, folder, authority, http }, program.child)
-  const [, first = ''] = (await readFile(join(dataDir, 'first-password'), 'utf8')).trim().split(' ')
-  await server.login(first)
+  await server.login(new URL(await readFile(join(dataDir, 'first-login'), 'utf8')).searchParams.get('code') ?? '')
   return server
 }
 
@@ -51,10 +50,10 @@ export class ManagementServer implements AsyncDisposable {
     return this.#closing.disposeAsync()
   }
 
-  /** The first log-in sets another password. */
-  async login(password: string): Promise<void> {
-    const body = { username: 'admin', password, newPassword: PASSWORD, responseType: 'token' }
-    this.#token = ((await this.request('POST', '/v3-public/login', body)) as { readonly token: string }).token
+  /** Sets the administrator's password with the code of the link that the server printed. */
+  async login(code: string): Promise<void> {
+    const body = { code, password: PASSWORD, responseType: 'token' }
+    this.#token = ((await this.request('POST', '/v3-public/first-login', body)) as { readonly token: string }).token
   }
 
   async request(method: string, path: string, body?: object): Promise<unknown> {

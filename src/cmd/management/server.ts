@@ -1,6 +1,6 @@
 /** `hyperkube server`: runs the management server, which proxies requests of users to many clusters. */
 import { createWriteStream } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 
@@ -63,7 +63,8 @@ const FLAGS = {
 type ServerInvocation = Invocation<typeof FLAGS>
 
 const GRACE_MS = 3000
-const PASSWORD_FILE = 'first-password'
+/** Has the link for the first log-in until it was used. */
+const FIRST_LOGIN_FILE = 'first-login'
 const KUBECONFIG_FILE = 'admin.kubeconfig'
 
 export const server: Program = defineProgram({
@@ -94,8 +95,7 @@ async function runServer(invocation: ServerInvocation, signal: AbortSignal): Pro
       upPrograms: plan.datastore.startsWith('sqlite:')
         ? createUpPrograms(join(plan.dataDir, 'clusters'), invocation.env)
         : undefined,
-      saveFirstPassword: ({ username, password }) =>
-        writeFileAtomically(join(plan.dataDir, PASSWORD_FILE), `${username} ${password}\n`, { mode: 0o600 }),
+      onFirstLogin: () => rm(join(plan.dataDir, FIRST_LOGIN_FILE), { force: true }),
     },
     closing,
   ).catch(explain)
@@ -106,8 +106,8 @@ async function runServer(invocation: ServerInvocation, signal: AbortSignal): Pro
   return 0
 }
 
-/** The administrator's kubeconfig for the management cluster, and the authority of the port. */
-async function writeAccess({ apiUrl, pki }: RunningManagement, { dataDir }: ManagementPlan): Promise<void> {
+/** The administrator's kubeconfig for the management cluster, the authority of the port, and the link for the first log-in. */
+async function writeAccess({ apiUrl, pki, firstLogin }: RunningManagement, { dataDir }: ManagementPlan): Promise<void> {
   const text = kubeconfigText({
     name: 'hyperkube-server',
     server: apiUrl,
@@ -117,15 +117,20 @@ async function writeAccess({ apiUrl, pki }: RunningManagement, { dataDir }: Mana
   })
   await writeFileAtomically(join(dataDir, KUBECONFIG_FILE), text, { mode: 0o600 })
   await writeFileAtomically(join(dataDir, 'hyperkube-ca.crt'), `${pki.ca.certificatePem.trim()}\n`, { mode: 0o644 })
+  const link = join(dataDir, FIRST_LOGIN_FILE)
+  if (firstLogin === undefined) await rm(link, { force: true })
+  else await writeFileAtomically(link, `${firstLogin.url}\n`, { mode: 0o600 })
 }
 
-function greeting({ url, ca, firstAdministrator }: RunningManagement, { dataDir }: ManagementPlan, ms: number): string {
+function greeting({ url, ca, firstLogin }: RunningManagement, { dataDir }: ManagementPlan, ms: number): string {
   return [
     `Ready in ${ms} ms: ${url}`,
     ...(ca === undefined ? [] : [`Authority of its certificate: ${join(dataDir, 'hyperkube-ca.crt')}`]),
-    ...(firstAdministrator === undefined
+    ...(firstLogin === undefined
       ? []
-      : [`First log-in: user "${firstAdministrator.username}", password in ${join(dataDir, PASSWORD_FILE)}`]),
+      : [
+          `Set the password of user "${firstLogin.username}", once and until ${new Date(firstLogin.expiresAtMs).toISOString()}: ${firstLogin.url}`,
+        ]),
     `Management API: kubectl --kubeconfig ${join(dataDir, KUBECONFIG_FILE)} get clusters`,
   ].join('\n')
 }

@@ -4,8 +4,10 @@
  */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, RoleBinding } from '#apis/rbac/v1.ts'
 
+import { USUAL_PROJECT_ROLES } from '../access/built-in-roles.ts'
 import { CLUSTER_OWNER, clusterGroup, globalGroup, projectGroup } from '../access/memberships.ts'
-import type { Project, Role } from '../kinds/access.ts'
+import { rulesInCluster } from '../access/role-rules.ts'
+import type { Member, Project, Role } from '../kinds/access.ts'
 
 const RBAC = 'rbac.authorization.k8s.io'
 /** Everything with this label belongs to the management server and is deleted when it is not wanted any more. */
@@ -17,21 +19,33 @@ export interface AccessObjects {
   readonly roleBindings: readonly RoleBinding[]
 }
 
-/** For the cluster: its cluster roles, and the roles of its projects in their namespaces. */
-export function accessObjects(roles: readonly Role[], projects: readonly Project[]): AccessObjects {
+export interface AccessPlan {
+  readonly roles: readonly Role[]
+  /** Of the cluster. */
+  readonly projects: readonly Project[]
+  /** Those with a project. */
+  readonly members: readonly Member[]
+}
+
+/** For the cluster: its cluster roles, and in the namespaces of each project the usual roles and those that a member has. */
+export function accessObjects({ roles, projects, members }: AccessPlan): AccessObjects {
   const clusterRoles = roles.filter(({ spec }) => spec.scope === 'cluster')
   const projectRoles = roles.filter(({ spec }) => spec.scope === 'project')
-  const own = [...clusterRoles, ...projectRoles].filter(({ spec }) => spec.inherits === undefined)
+  const own = [...clusterRoles, ...projectRoles].filter(({ spec }) => rulesInCluster(spec.rules).length > 0)
   const views = projects.filter(({ spec }) => (spec.namespaces ?? []).length > 0)
+  const used = new Set(members.map(({ spec }) => `${spec.project} ${spec.role}`))
+  const isBound = (project: Project, role: Role): boolean =>
+    USUAL_PROJECT_ROLES.has(nameOf(role)) || used.has(`${nameOf(project)} ${nameOf(role)}`)
   return {
     clusterRoles: [
-      ...own.map((role) => clusterRole(roleName(role), role.spec.rules)),
+      ...own.map((role) => clusterRole(roleName(role), rulesInCluster(role.spec.rules))),
       ...views.map((project) => clusterRole(viewName(project), namespacesRule(project))),
     ],
     clusterRoleBindings: [
-      ...clusterRoles.map((role) =>
-        bindCluster(clusterGroup(nameOf(role)), clusterRoleOf(role), [clusterGroup(nameOf(role))]),
-      ),
+      ...clusterRoles.flatMap((role) => {
+        const group = clusterGroup(nameOf(role))
+        return boundRoles(role).map(({ suffix, clusterRole: bound }) => bindCluster(group + suffix, bound, [group]))
+      }),
       ...views.map((project) =>
         bindCluster(
           viewName(project),
@@ -40,14 +54,27 @@ export function accessObjects(roles: readonly Role[], projects: readonly Project
         ),
       ),
     ],
-    roleBindings: projects.flatMap((project) =>
-      (project.spec.namespaces ?? []).flatMap((namespace) =>
-        projectRoles.map((role) =>
-          bindNamespace(namespace, projectGroup(nameOf(project), nameOf(role)), clusterRoleOf(role)),
-        ),
-      ),
-    ),
+    roleBindings: views.flatMap((project) => {
+      const bound = projectRoles.filter((role) => isBound(project, role))
+      return (project.spec.namespaces ?? []).flatMap((namespace) =>
+        bound.flatMap((role) => bindNamespace(namespace, project, role)),
+      )
+    }),
   }
+}
+
+interface BoundRole {
+  /** Of the name of the binding. */
+  readonly suffix: string
+  readonly clusterRole: string
+}
+
+/** The ClusterRole that the role inherits, and that of the rules in it. A binding has one role. */
+function boundRoles(role: Role): readonly BoundRole[] {
+  const { inherits, rules } = role.spec
+  const inherited = inherits === undefined ? [] : [{ suffix: '', clusterRole: inherits }]
+  if (rulesInCluster(rules).length === 0) return inherited
+  return [...inherited, { suffix: inherits === undefined ? '' : ':rules', clusterRole: roleName(role) }]
 }
 
 /** Gives the server, and owners of the cluster, every right. It must exist before the server can make other bindings. */
@@ -77,10 +104,6 @@ function roleName(role: Role): string {
   return `hk:${role.spec.scope}:${nameOf(role)}`
 }
 
-function clusterRoleOf(role: Role): string {
-  return role.spec.inherits ?? roleName(role)
-}
-
 function viewName(project: Project): string {
   return `hk:namespaces:${nameOf(project)}`
 }
@@ -105,12 +128,13 @@ function bindCluster(name: string, role: string, groups: readonly string[]): Clu
   }
 }
 
-function bindNamespace(namespace: string, group: string, role: string): RoleBinding {
-  return {
+function bindNamespace(namespace: string, project: Project, role: Role): readonly RoleBinding[] {
+  const group = projectGroup(nameOf(project), nameOf(role))
+  return boundRoles(role).map(({ suffix, clusterRole: bound }) => ({
     apiVersion: `${RBAC}/v1`,
     kind: 'RoleBinding',
-    metadata: { namespace, name: group, labels },
-    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
+    metadata: { namespace, name: group + suffix, labels },
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: bound },
     subjects: [{ apiGroup: RBAC, kind: 'Group', name: group }],
-  }
+  }))
 }

@@ -36,30 +36,32 @@ export const clusterAuthTokens: Controller<ManagementSettings> = {
     related(Projects, ({ spec }) => [spec.cluster]),
   ],
   rules: [rule(GROUP, 'clusters clusters/status tokens users members roles projects', 'get list watch update')],
-  async reconcile(key, context) {
-    const cluster = context.cache.get(Clusters, key)
-    if (cluster === undefined) return undefined
-    const isEnabled = cluster.spec.authorizedEndpoint?.enabled === true
-    if (!isEnabled && !mayHaveTokens(cluster)) return undefined
-    const link = context.settings.links.get(key)
-    if (link === undefined) {
-      await writeStatus(context, key, { conditions: [AWAY] })
-      return { requeueAfterMs: ABSENT_RETRY_MS }
-    }
-    const client = clusterClient(link, context.clock)
-    const signal = AbortSignal.any([context.signal, timeout(context.clock, APPLY_TIMEOUT_MS)])
-    if (!isEnabled) {
-      await removeAuthTokens(client, signal)
-      await writeStatus(context, key, { conditions: [REMOVED] })
-      return undefined
-    }
-    // Before the first object, so that they are deleted even if the endpoint is disabled before all of them exist.
-    if (!mayHaveTokens(cluster)) await writeStatus(context, key, { conditions: [STARTED] })
-    const wanted = wantedIn(key, context)
-    await applyAuthTokens(client, wanted, { random: context.random, signal })
-    await writeStatus(context, key, { conditions: [APPLIED] })
-    return { requeueAfterMs: Math.max(0, Math.min(APPLY_MS, firstExpiryMs(wanted) - context.clock.now())) }
-  },
+  reconcile: (key, context) => context.settings.turns.take(key, () => applyTokens(key, context)),
+}
+
+async function applyTokens(key: string, context: Context): Promise<{ readonly requeueAfterMs: number } | undefined> {
+  const cluster = context.cache.get(Clusters, key)
+  if (cluster === undefined) return undefined
+  const isEnabled = cluster.spec.authorizedEndpoint?.enabled === true
+  if (!isEnabled && !mayHaveTokens(cluster)) return undefined
+  const link = context.settings.links.get(key)
+  if (link === undefined) {
+    await writeStatus(context, key, { conditions: [AWAY] })
+    return { requeueAfterMs: ABSENT_RETRY_MS }
+  }
+  const client = clusterClient(link, context.clock)
+  const signal = AbortSignal.any([context.signal, timeout(context.clock, APPLY_TIMEOUT_MS)])
+  if (!isEnabled) {
+    await removeAuthTokens(client, signal)
+    await writeStatus(context, key, { conditions: [REMOVED] })
+    return undefined
+  }
+  // Before the first object, so that they are deleted even if the endpoint is disabled before all of them exist.
+  if (!mayHaveTokens(cluster)) await writeStatus(context, key, { conditions: [STARTED] })
+  const wanted = wantedIn(key, context)
+  await applyAuthTokens(client, wanted, { random: context.random, signal })
+  await writeStatus(context, key, { conditions: [APPLIED] })
+  return { requeueAfterMs: Math.max(0, Math.min(APPLY_MS, firstExpiryMs(wanted) - context.clock.now())) }
 }
 
 const STARTED: Finding = {

@@ -8,9 +8,12 @@ import type { ControllerContext } from '#reconcile/controller.ts'
 
 import { Clusters, type ClusterStatus } from '../kinds/cluster.ts'
 import type { ClusterLinks } from '../links/link.ts'
+import type { ClusterTurns } from '../turns.ts'
 
 export interface ManagementSettings {
   readonly links: ClusterLinks
+  /** For all that is written into clusters. */
+  readonly turns: ClusterTurns
 }
 
 export type Context = ControllerContext<ManagementSettings>

@@ -1,7 +1,8 @@
 /** The controllers of the management server, on the framework that all controllers use. */
 import { type Controller, itself, related, rule } from '#reconcile/controller.ts'
 
-import { Projects, Roles } from '../kinds/access.ts'
+import { USUAL_PROJECT_ROLES } from '../access/built-in-roles.ts'
+import { Members, Projects, Roles } from '../kinds/access.ts'
 import {
   type Cluster,
   Clusters,
@@ -19,6 +20,7 @@ import { applyAccess } from './apply-access.ts'
 import { clusterAuthTokens } from './auth-tokens.ts'
 import { clusterClient } from './cluster-client.ts'
 import { type Context, type Finding, type ManagementSettings, timeout, writeStatus } from './cluster-status.ts'
+import { defaultProjects } from './default-projects.ts'
 import { probeCluster } from './health.ts'
 
 const PROBE_MS = 15_000
@@ -110,16 +112,25 @@ const clusterAccess: Controller<ManagementSettings> = {
     itself(Clusters),
     related(Roles, (_role, cache) => [...cache.list(Clusters)].map(({ metadata }) => metadata.name ?? '')),
     related(Projects, ({ spec }) => [spec.cluster]),
+    related(Members, ({ spec: { role, project } }, cache) => {
+      const isBound = project === undefined || USUAL_PROJECT_ROLES.has(role)
+      const cluster = isBound ? undefined : cache.get(Projects, project)?.spec.cluster
+      return cluster === undefined ? [] : [cluster]
+    }),
   ],
-  rules: [rule(GROUP, 'clusters clusters/status roles projects', 'get list watch update')],
+  rules: [rule(GROUP, 'clusters clusters/status roles projects members', 'get list watch update')],
   async reconcile(key, context) {
     const { cache, clock, signal, settings } = context
-    const cluster = cache.get(Clusters, key)
-    if (cluster === undefined) return
-    const link = settings.links.get(key)
-    if (link === undefined) return { requeueAfterMs: ABSENT_RETRY_MS }
-    const limit = AbortSignal.any([signal, timeout(clock, APPLY_TIMEOUT_MS)])
-    await applyAccess(clusterClient(link, clock), wantedIn(key, context), limit)
+    if (cache.get(Clusters, key) === undefined) return
+    const isReached = await settings.turns.take(key, async () => {
+      // A removed cluster has no link any more.
+      const link = cache.get(Clusters, key) === undefined ? undefined : settings.links.get(key)
+      if (link === undefined) return false
+      const limit = AbortSignal.any([signal, timeout(clock, APPLY_TIMEOUT_MS)])
+      await applyAccess(clusterClient(link, clock), wantedIn(key, context), limit)
+      return true
+    })
+    if (!isReached) return { requeueAfterMs: ABSENT_RETRY_MS }
     const message = 'The roles of the management server exist in the cluster.'
     const applied = { type: ROLES_APPLIED, status: 'True', reason: 'Applied', message } as const
     await writeStatus(context, key, { found: {}, conditions: [applied] })
@@ -130,7 +141,8 @@ const clusterAccess: Controller<ManagementSettings> = {
 function wantedIn(cluster: string, { cache }: Context): AccessObjects {
   const roles = [...cache.list(Roles)]
   const projects = [...cache.list(Projects)].filter(({ spec }) => spec.cluster === cluster)
-  const inside = accessObjects(roles, projects)
+  const members = [...cache.list(Members)].filter(({ spec }) => spec.project !== undefined)
+  const inside = accessObjects({ roles, projects, members })
   if (cluster !== LOCAL_CLUSTER) return inside
   const management = managementAccessObjects(roles)
   return {
@@ -159,5 +171,6 @@ export const MANAGEMENT_CONTROLLERS: readonly Controller<ManagementSettings>[] =
   clusterHealth,
   clusterAccess,
   clusterAuthTokens,
+  defaultProjects,
   registrationTokenCleaner,
 ]

@@ -6,6 +6,7 @@ import type { KubeObject } from '#meta/object.ts'
 import { badRequestError, forbiddenError, notFoundError } from '#meta/status-errors.ts'
 
 import { CLUSTER_OWNER, type Memberships } from '../access/memberships.ts'
+import type { Permissions } from '../access/permissions.ts'
 import { type Cluster, Clusters, LOCAL_CLUSTER } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
 import type { ManagementObjects } from '../objects.ts'
@@ -15,6 +16,7 @@ import type { Reply, Route, RouteCall } from '../port/route.ts'
 export interface ClusterAccess {
   readonly objects: ManagementObjects
   readonly memberships: Memberships
+  readonly permissions: Permissions
 }
 
 export type PersonCall = RouteCall & { readonly person: Person }
@@ -41,7 +43,10 @@ export function viewOf(object: KubeObject): object {
 }
 
 /** Throws StatusError: an unknown cluster and one without rights look the same. */
-export function visibleCluster({ objects, memberships }: ClusterAccess, { params, person }: PersonCall): Cluster {
+export function visibleCluster(
+  { objects, memberships }: Omit<ClusterAccess, 'permissions'>,
+  { params, person }: PersonCall,
+): Cluster {
   const { cluster = '' } = params
   const found = objects.get(Clusters, cluster)
   const isVisible = memberships.isAdministrator(person.user) || memberships.userIn(person.user, cluster) !== undefined
@@ -50,7 +55,7 @@ export function visibleCluster({ objects, memberships }: ClusterAccess, { params
 }
 
 /** Throws StatusError if the person is no owner of the cluster. */
-export function ownedCluster(options: ClusterAccess, call: PersonCall): Cluster {
+export function ownedCluster(options: Omit<ClusterAccess, 'permissions'>, call: PersonCall): Cluster {
   const cluster = visibleCluster(options, call)
   const name = cluster.metadata.name ?? ''
   const roles = options.memberships.clusterRoles(call.person.user, name)

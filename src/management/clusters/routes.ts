@@ -2,12 +2,13 @@
 import { stringifyYaml } from '#lib/yaml/write.ts'
 import { badRequestError, forbiddenError, notFoundError } from '#meta/status-errors.ts'
 
-import { ADMINISTRATOR, CLUSTER_OWNER } from '../access/memberships.ts'
+import { createMember } from '../access/members.ts'
+import { CLUSTER_OWNER } from '../access/memberships.ts'
 import { type Cluster, Clusters } from '../kinds/cluster.ts'
 import type { TunnelHub } from '../links/tunnel-hub.ts'
 import type { Person } from '../person.ts'
 import type { Reply, Route, RouteCall } from '../port/route.ts'
-import { accessRoutes, createMember } from './access-routes.ts'
+import type { ClusterTurns } from '../turns.ts'
 import { AGENT_NAMESPACE, agentManifest } from './agent-manifest.ts'
 import { clusterClient } from './cluster-client.ts'
 import { createRegistrationToken, isRegistrationToken } from './registration.ts'
@@ -27,6 +28,7 @@ import { userKubeconfig } from './user-kubeconfig.ts'
 
 export interface ClusterRoutesOptions extends ClusterAccess {
   readonly hub: TunnelHub
+  readonly turns: ClusterTurns
   /** `https://manager.example`. */
   readonly serverUrl: () => string
   /** PEM; undefined: the certificate of the server is from a public authority. */
@@ -49,7 +51,6 @@ export function clusterRoutes(options: ClusterRoutesOptions): readonly Route[] {
     personRoute('DELETE', '/v3/clusters/:cluster', (call) => removeCluster(options, call)),
     personRoute('POST', '/v3/clusters/:cluster/registration', (call) => register(options, call)),
     personRoute('POST', '/v3/clusters/:cluster/kubeconfig', (call) => kubeconfig(options, call)),
-    ...accessRoutes(options),
     {
       method: 'GET',
       path: '/v3/import/:file',
@@ -68,13 +69,11 @@ function listClusters({ objects, memberships }: ClusterRoutesOptions, { user }: 
   return { status: 200, body: { items: items.map((object) => viewOf(object)) } }
 }
 
-const CREATORS = new Set([ADMINISTRATOR, 'clusters-create'])
-
 async function createCluster(options: ClusterRoutesOptions, call: PersonCall): Promise<Reply> {
   const { person } = call
-  const { objects, memberships } = options
-  const may = memberships.membersOf(person.user).some(({ role }) => CREATORS.has(role.metadata.name ?? ''))
-  if (!may) throw forbiddenError(CLUSTERS, '', 'creating clusters needs the global role clusters-create')
+  const { objects, permissions } = options
+  if (!permissions.may(person.user, 'add', 'clusters'))
+    throw forbiddenError(CLUSTERS, '', 'creating clusters needs the global role clusters-create')
   const { displayName, description = '', source: sourceName = 'imported', ...fields } = await call.readBody()
   const source = sourceOf(options, sourceName)
   if (source === undefined) throw badRequestError(`source must be one of ${sourceNames(options)}`)
@@ -167,13 +166,16 @@ async function kubeconfig(options: ClusterRoutesOptions, call: PersonCall): Prom
 
 /** Removes what the server made in the cluster, as far as it can, and forgets the cluster. */
 async function removeCluster(options: ClusterRoutesOptions, call: PersonCall): Promise<Reply> {
-  const { objects, hub } = options
+  const { objects, hub, turns } = options
   const cluster = ownedCluster(options, call)
   const name = cluster.metadata.name ?? ''
   if (cluster.spec.source === 'local') throw badRequestError('the cluster of the server itself cannot be removed')
-  const left = await sourceOf(options, cluster.spec.source)?.remove?.(cluster, call)
-  await objects.delete(Clusters, name)
-  hub.disconnect(name)
+  const left = await turns.take(name, async () => {
+    const kept = await sourceOf(options, cluster.spec.source)?.remove?.(cluster, call)
+    await objects.delete(Clusters, name)
+    hub.disconnect(name)
+    return kept
+  })
   return { status: 200, body: { left: left ?? [] } }
 }
 

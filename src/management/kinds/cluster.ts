@@ -90,6 +90,8 @@ export const TOKENS_APPLIED = 'TokensApplied'
 
 /** The processes of a cluster on this machine run. */
 export const UP_RUNNING = 'Running'
+/** The cluster had its first projects, Default and System. Their owners may have removed them since. */
+export const PROJECTS_CREATED = 'ProjectsCreated'
 
 /** The name of the Cluster that is the management cluster. */
 export const LOCAL_CLUSTER = 'local'

@@ -13,6 +13,7 @@ import { GROUP } from '../kinds/definition.ts'
 import type { Machine } from '../kinds/machine.ts'
 import { MANAGEMENT_NAMESPACE, type ManagementObjects } from '../objects.ts'
 import type { Route, RouteCall } from '../port/route.ts'
+import { Turns } from '../turns.ts'
 import { checkCredential, hashOf, isSame, parametersIn, tokenOf } from './agent-request.ts'
 import { connectMachine, type IdentifiedMachine, machineOf, registerMachine } from './machine-agents.ts'
 import { isOfMachine } from './machine-parameters.ts'
@@ -81,20 +82,6 @@ export function agentRoutes(options: AgentRoutesOptions): readonly Route[] {
     ),
     planRoute(objects),
   ]
-}
-
-/**
- * One registration at a time: two with the same token, or for the same cluster, must see each other. Objects are written
- * by this process only.
- */
-class Turns {
-  #last: Promise<unknown> = Promise.resolve()
-
-  take<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work)
-    this.#last = turn.catch(() => undefined)
-    return turn
-  }
 }
 
 async function serveCluster(

@@ -39,3 +39,31 @@ export async function checkLogin(
   throttle.succeeded(address, name)
   return { user, isCurrent: () => users.accessChanges(user) === changes }
 }
+
+export interface ProviderAttempt extends PasswordAttempt {
+  readonly provider: string
+  /** Undefined for a wrong username or password. */
+  readonly check: () => Promise<User | undefined>
+}
+
+/** The same with the account of an identity provider. Throws StatusError 429, and as `check`. */
+export async function checkProviderLogin(
+  users: Users,
+  throttle: LoginThrottle,
+  { provider, username, address, check }: ProviderAttempt,
+): Promise<CheckedLogin | undefined> {
+  const name = `${provider}/${username.toLowerCase()}`
+  const waitSeconds = throttle.begin(address, name)
+  if (waitSeconds > 0) throw tooManyRequestsError('Too many failed log-ins; try again later', waitSeconds)
+  let user: User | undefined
+  try {
+    user = await check()
+  } catch (error) {
+    throttle.takeBack(address, name)
+    throw error
+  }
+  if (user === undefined) return undefined
+  throttle.succeeded(address, name)
+  const changes = users.accessChanges(user)
+  return { user, isCurrent: () => users.accessChanges(user) === changes && !users.isDisabled(user) }
+}

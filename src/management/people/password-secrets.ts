@@ -17,11 +17,14 @@ export class PasswordSecrets {
   }
 
   async write(user: string, hash: string): Promise<void> {
-    const { client } = this.#objects
     const current = await this.read(user)
-    const metadata = { name: nameOf(user), namespace: MANAGEMENT_NAMESPACE }
-    if (current === undefined) await client.create(Secrets, { metadata, data: dataOf(hash) })
-    else await client.update(Secrets, { ...current, metadata, data: dataOf(hash) })
+    if (current === undefined) await this.create(user, hash)
+    else await this.#objects.client.update(Secrets, { ...current, metadata: metadataOf(user), data: dataOf(hash) })
+  }
+
+  /** Throws StatusError 409 if the user has a password. */
+  async create(user: string, hash: string): Promise<void> {
+    await this.#objects.client.create(Secrets, { metadata: metadataOf(user), data: dataOf(hash) })
   }
 
   /** Replaces the hash of the same password, unless the password was changed meanwhile. */
@@ -51,6 +54,10 @@ const KEY = 'hash'
 
 function nameOf(user: string): string {
   return `password-${user}`
+}
+
+function metadataOf(user: string): { readonly name: string; readonly namespace: string } {
+  return { name: nameOf(user), namespace: MANAGEMENT_NAMESPACE }
 }
 
 function dataOf(hash: string): Record<string, string> {

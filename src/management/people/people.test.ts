@@ -205,6 +205,21 @@ describe('routes /v3/me and /v3/logout', () => {
     assert.equal(last, 429)
   })
 
+  it('ends all sessions of the user on log-out everywhere, and nothing else', async () => {
+    await using started = await start()
+    await addUser(started, 'jane')
+    const [one, two] = [await browserOf(started, 'jane'), await browserOf(started, 'jane')]
+    const token = (await one.send('POST', '/v3/tokens', {})).body['token']
+    assert.equal((await one.send('POST', '/v3/logout', { everywhere: true })).status, 204)
+    assert.equal((await two.send('GET', '/v3/me')).status, 401)
+    assert.equal((await sendWith(started, token, { path: '/v3/me' })).status, 200)
+    assert.equal((await started.admin.send('GET', '/v3/me')).status, 200)
+    const { body } = await started.admin.send('POST', '/v3/tokens', { readOnly: true })
+    const request = { method: 'POST', path: '/v3/logout', body: { everywhere: true } }
+    assert.equal((await sendWith(started, body['token'], request)).status, 403)
+    assert.equal((await started.admin.send('GET', '/v3/me')).status, 200)
+  })
+
   it('deletes the cookie on log-out, and refuses it afterwards', async () => {
     await using started = await start()
     const { cookie } = started.admin
@@ -331,10 +346,11 @@ describe('route /v3/users', () => {
 })
 
 describe('routes for people', () => {
-  it('has routes without credentials only below /v3-public', async () => {
+  it('has routes without credentials only below /v3-public, and for the page of the first log-in', async () => {
     await using started = await startPeople()
     for (const { path, access, allowsInitialPassword } of started.people.routes) {
-      assert.equal(access, path.startsWith('/v3-public/') ? 'anyone' : 'person', path)
+      const isPublic = path.startsWith('/v3-public/') || path === '/first-login'
+      assert.equal(access, isPublic ? 'anyone' : 'person', path)
       assert.equal(allowsInitialPassword === true, /^\/v3\/(me|me\/password|logout)$/.test(path), path)
     }
   })

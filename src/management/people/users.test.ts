@@ -10,6 +10,7 @@ import { Tokens } from './tokens.ts'
 import { Users } from './users.ts'
 
 const GOOD = 'correct horse battery'
+const OTHER = 'another good password'
 const CHEAP = { memoryKiB: 8, passes: 1, parallelism: 1 }
 const hasCode = (code: number) => (error: unknown) => (error as { status?: { code?: number } }).status?.code === code
 
@@ -80,25 +81,37 @@ describe('Users', () => {
     assert.equal(started.users.list().length, 1)
   })
 
-  it('creates the first administrator once, after its password was saved', async () => {
+  it('creates the first administrator once, without a password', async () => {
     await using started = await start()
     const { users } = started
-    const saved: string[] = []
+    const prepared: string[] = []
     await assert.rejects(
       users.ensureFirst(() => Promise.reject(new Error('disk full'))),
       /disk full/,
     )
     assert.equal(users.list().length, 0)
-    const first = await users.ensureFirst(async ({ password }) => {
+    const first = await users.ensureFirst(async (name) => {
       assert.equal(users.list().length, 0)
-      saved.push(password)
+      prepared.push(name)
     })
-    assert.match(first?.password ?? '', /^[A-Za-z0-9]{24}$/)
-    assert.deepEqual(saved, [first?.password])
+    assert.deepEqual(prepared, [first?.metadata.name])
     const admin = users.find('admin')
-    assert.equal(admin?.spec.mustChangePassword, true)
+    assert.equal(await users.hasPassword(admin, ''), false)
     assert.deepEqual(rolesOf(started, admin?.metadata.name), ['user-base', ADMINISTRATOR])
     assert.equal(await users.ensureFirst(() => assert.fail('there is a user')), undefined)
+  })
+
+  it('sets a first password once', async () => {
+    await using started = await start()
+    const { users } = started
+    const jane = await users.create({ username: 'jane' })
+    const name = jane.metadata.name ?? ''
+    await assert.rejects(users.setFirstPassword(name, 'short'), hasCode(400))
+    assert.equal(await users.canUsePassword(name), false)
+    const results = await Promise.allSettled([users.setFirstPassword(name, GOOD), users.setFirstPassword(name, OTHER)])
+    assert.deepEqual(results.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+    const works = [await users.hasPassword(jane, GOOD), await users.hasPassword(jane, OTHER)]
+    assert.equal(works.filter(Boolean).length, 1)
   })
 
   it('does not create the first administrator again after its deletion', async () => {

@@ -9,7 +9,7 @@ import { alreadyExistsError, badRequestError, forbiddenError, notFoundError } fr
 import { isNotFound } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 
-import { Members, Roles } from '../kinds/access.ts'
+import { type Member, Members, Roles } from '../kinds/access.ts'
 import { type User, Users as UserKind, type UserSpec, type UserStatus } from '../kinds/user.ts'
 import type { ManagementObjects } from '../objects.ts'
 import { hashIn, PasswordSecrets } from './password-secrets.ts'
@@ -42,15 +42,7 @@ export interface Identity {
   readonly subject: string
 }
 
-export interface FirstAdministrator {
-  readonly username: string
-  readonly password: string
-}
-
 const FIRST_USERNAME = 'admin'
-const FIRST_PASSWORD_LENGTH = 24
-/** Without characters that look alike: people copy it by hand. 24 of them have 138 bits. */
-const FIRST_PASSWORD_ALPHABET = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 const USERNAME = /^[a-z0-9]([a-z0-9._@-]{0,126}[a-z0-9])?$/
 const RESOURCE = { group: UserKind.group, resource: UserKind.plural }
 
@@ -110,7 +102,10 @@ export class Users {
   }
 
   /** Stores the User last: without it, the objects that were created before allow no log-in. */
-  async #create({ password, roles = [], ...plan }: UserPlan, beforeLast: () => Promise<void>): Promise<User> {
+  async #create(
+    { password, roles = [], ...plan }: UserPlan,
+    beforeLast: (name: string) => Promise<void>,
+  ): Promise<User> {
     const username = plan.username.toLowerCase()
     if (!USERNAME.test(username)) {
       throw badRequestError(`The username "${username}" must consist of letters, digits and ". _ @ -" in between`)
@@ -121,7 +116,7 @@ export class Users {
     try {
       if (hash !== undefined) await this.#secrets.write(name, hash)
       for (const role of new Set([...this.#defaultRoles(), ...roles])) await this.#addMember(name, role)
-      await beforeLast()
+      await beforeLast(name)
       const { displayName, mustChangePassword, identities } = plan
       const spec: UserSpec = {
         username,
@@ -154,18 +149,28 @@ export class Users {
   }
 
   /**
-   * Creates the user `admin` with a random password if there is no user at all. `save` runs before the account exists,
-   * so that the password is never lost. Returns undefined if there are users.
+   * Creates the administrator `admin`, who has no password, if there is no user at all. `prepare` gets the name of the User
+   * before it exists. Returns undefined if there are users.
    */
-  ensureFirst(save: (first: FirstAdministrator) => Promise<void>): Promise<FirstAdministrator | undefined> {
+  ensureFirst(prepare: (name: string) => Promise<void>): Promise<User | undefined> {
     return this.#serially(async () => {
       if (this.list().length > 0) return undefined
-      const password = pick(this.#objects.random, FIRST_PASSWORD_ALPHABET, FIRST_PASSWORD_LENGTH)
-      const first = { username: FIRST_USERNAME, password }
-      const roles = [this.#options.administratorRole]
-      await this.#create({ ...first, roles, mustChangePassword: true }, () => save(first))
-      return first
+      return this.#create({ username: FIRST_USERNAME, roles: [this.#options.administratorRole] }, prepare)
     })
+  }
+
+  /** Sets the password of a user who has none. Throws StatusError: 409 if there is one already, and as `Passwords.hash`. */
+  async setFirstPassword(name: string, password: string): Promise<User> {
+    const hash = await this.#options.passwords.hash(password)
+    return this.#serially(async () => {
+      const user = this.get(name)
+      await this.#secrets.create(name, hash)
+      return user
+    })
+  }
+
+  async canUsePassword(name: string): Promise<boolean> {
+    return (await this.#secrets.read(name)) !== undefined
   }
 
   /** Takes as long for unknown users and for those without a password. Throws StatusError 400 and 429 as Passwords. */
@@ -224,6 +229,12 @@ export class Users {
     return this.#accessChanges.get(user?.metadata.name ?? '') ?? 0
   }
 
+  /** Also for a user who is deleted meanwhile. */
+  isDisabled({ metadata }: User): boolean {
+    const user = this.#objects.get(UserKind, metadata.name ?? '')
+    return user === undefined || user.spec.disabled === true
+  }
+
   #noteAccessChange(name: string): void {
     this.#accessChanges.set(name, (this.#accessChanges.get(name) ?? 0) + 1)
   }
@@ -234,6 +245,21 @@ export class Users {
     const isOther = (user: User): boolean => user.metadata.name !== name && user.spec.disabled !== true
     if (this.list().some((user) => isOther(user) && isAdministrator(user))) return
     throw forbiddenError(RESOURCE, name, 'the last administrator must stay; make another user administrator first')
+  }
+
+  /** False if no enabled user would be administrator without the Member. */
+  keepsAdministrator({ metadata, spec }: Member): boolean {
+    const { administratorRole } = this.#options
+    if (spec.role !== administratorRole) return true
+    const others = this.#objects
+      .list(Members)
+      .filter((member) => member.spec.role === administratorRole && member.metadata.name !== metadata.name)
+      .map((member) => member.spec)
+    return this.list().some(
+      ({ metadata: { name }, spec: { disabled }, status }) =>
+        disabled !== true &&
+        others.some(({ user, group }) => user === name || (group !== undefined && status?.groups?.includes(group))),
+    )
   }
 
   async #deleteBelongings(name: string): Promise<void> {

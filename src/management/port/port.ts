@@ -39,6 +39,8 @@ export interface AuditEvent {
   readonly address: string
   readonly userAgent: string
   readonly cluster: string | undefined
+  /** The user that `user` impersonated in the cluster. */
+  readonly impersonated?: string
   readonly status: number
 }
 
@@ -58,6 +60,7 @@ export function createPort(options: PortOptions): (exchange: Exchange) => Promis
     let match: Match | undefined
     let person: Person | undefined
     let status = 500
+    let impersonated: string | undefined
     try {
       match = find(table, exchange)
       const { route } = match
@@ -67,7 +70,7 @@ export function createPort(options: PortOptions): (exchange: Exchange) => Promis
       }
       const call = callOf(exchange, { match, person, address, auditId })
       const reply = await route.serve(call)
-      if ('served' in reply) status = reply.served
+      if ('served' in reply) ({ served: status, impersonated } = reply)
       else {
         ;({ status } = reply)
         send(exchange, reply, auditId)
@@ -80,7 +83,8 @@ export function createPort(options: PortOptions): (exchange: Exchange) => Promis
       if (exchange.isAnswered) exchange.fail()
       else send(exchange, { status, headers: retryAfter(known), body: known.status }, auditId)
     } finally {
-      options.audit(eventOf(exchange, { match, person, address, auditId, status }))
+      const event = eventOf(exchange, { match, person, address, auditId, status })
+      options.audit(impersonated === undefined ? event : { ...event, impersonated })
     }
   }
 }
@@ -186,12 +190,13 @@ async function readObject(exchange: Exchange): Promise<Readonly<Record<string, u
   return value as Readonly<Record<string, unknown>>
 }
 
-const FIXED_HEADERS: HeaderList = Object.entries({
+/** Routes may send others. */
+const FIXED_HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'no-referrer',
-}).flat()
+}
 
 function send(
   exchange: Exchange,
@@ -200,9 +205,10 @@ function send(
 ): void {
   const isText = typeof body === 'string'
   const type = isText ? 'text/plain; charset=utf-8' : 'application/json'
-  const hasType = headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'content-type')
-  const own = [...FIXED_HEADERS, 'Audit-Id', auditId, ...(hasType ? [] : ['Content-Type', type]), ...headers]
-  exchange.respond(status, own, Buffer.from(isText ? body : `${JSON.stringify(body)}\n`))
+  const named = new Set(headers.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()))
+  const fixed = Object.entries({ ...FIXED_HEADERS, 'Content-Type': type, 'Audit-Id': auditId })
+  const own = fixed.filter(([name]) => !named.has(name.toLowerCase())).flat()
+  exchange.respond(status, [...own, ...headers], Buffer.from(isText ? body : `${JSON.stringify(body)}\n`))
 }
 
 function retryAfter({ status }: StatusError): HeaderList {

@@ -41,7 +41,11 @@ export interface RouteCall {
 
 /** An answer. `served`: the route has answered the exchange itself, with this status. StatusErrors become a Status. */
 export type Reply =
-  | { readonly served: number }
+  | {
+      readonly served: number
+      /** For the audit log: the user whom the request claimed to be, allowed by the cluster. */
+      readonly impersonated?: string
+    }
   | {
       readonly status: number
       readonly headers?: HeaderList

@@ -22,6 +22,7 @@ import type { Person } from '../person.ts'
 import { refusalOfRest } from '../port/request-path.ts'
 import type { Reply, Route, RouteCall } from '../port/route.ts'
 import { isReadableAs, isWithheldFromClusters, responseFilter } from './cluster-headers.ts'
+import { impersonate, impersonationOf } from './impersonation.ts'
 import type { OpenRequests } from './open-requests.ts'
 
 export interface ClusterProxyOptions {
@@ -72,11 +73,8 @@ async function serveCluster(
   const user = userFor(options, person, cluster)
   // An unknown cluster and one without rights look the same.
   if (user === undefined) throw notFoundError({ group: GROUP, resource: 'clusters' }, cluster)
+  const wanted = impersonationOf(exchange.rawHeaders)
   const link = linkTo(options, cluster)
-  if (Object.keys(exchange.headers).some((name) => name.startsWith('impersonate-'))) {
-    const why = 'impersonation is not available through the management server'
-    throw forbiddenError({ group: '', resource: '' }, '', why)
-  }
   if (person.hasCookie && !isReadableAs(exchange.headers['sec-fetch-dest']))
     throw forbiddenError(
       { group: '', resource: '' },
@@ -84,10 +82,12 @@ async function serveCluster(
       'pages of this server take no scripts or styles from clusters',
     )
   const current = (now: Person): ClusterUser | undefined => userFor(options, now, cluster)
-  const served = await options.open.during({ person, user, current }, (signal) =>
-    passOn(options, call, { cluster, link, user, rest, signal }),
-  )
-  return { served }
+  const served = await options.open.during({ person, user, current }, async (signal) => {
+    const { clock } = options
+    const sent = wanted === undefined ? user : await impersonate({ link, clock, caller: user, signal }, wanted)
+    return passOn(options, call, { cluster, link, user: sent, rest, signal })
+  })
+  return { served, ...(wanted !== undefined && { impersonated: wanted.user }) }
 }
 
 /** Undefined: the person has no rights in the cluster. */

@@ -4,8 +4,8 @@
  */
 import { badRequestError, forbiddenError } from '#meta/status-errors.ts'
 
+import { createMember } from '../access/members.ts'
 import { CLUSTER_OWNER } from '../access/memberships.ts'
-import { createMember } from '../clusters/access-routes.ts'
 import {
   type ClusterAccess,
   CLUSTERS,

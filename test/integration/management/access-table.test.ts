@@ -35,6 +35,9 @@ GET /v3/settings/cacerts                          200    200  200     200    200
 GET /v3/settings/server-version                   200    200  200     200    200   200   200     200    200      200
 GET /v3-public/providers                          200    200  200     200    200   200   200     200    200      200
 POST /v3-public/login                             400    400  400     400    400   400   400     400    400      400
+POST /v3-public/first-login                       400    400  400     400    400   400   400     400    400      400
+GET /first-login                                  401    401  401     401    401   401   401     401    401      401
+POST /first-login                                 400    400  400     400    400   400   400     400    400      400
 GET /v3-public/oidc/:provider/login               404    404  404     404    404   404   404     404    404      404
 GET /v3-public/oidc/:provider/callback            401    401  401     401    401   401   401     401    401      401
 GET /v3/connect                                   400    400  400     400    400   400   400     400    400      400
@@ -50,6 +53,14 @@ GET /v3/users                                     401    403  403     403    403
 POST /v3/users                                    401    403  403     403    403   400   403     403    403      403
 PATCH /v3/users/:name                             401    403  403     403    403   404   403     403    403      403
 DELETE /v3/users/:name                            401    403  403     403    403   404   403     403    403      403
+GET /v3/roles                                     401    200  200     200    200   200   403     403    200      200
+POST /v3/roles                                    401    403  403     403    403   400   403     403    403      403
+GET /v3/roles/:role                               401    404  404     404    404   404   403     403    404      404
+PATCH /v3/roles/:role                             401    403  403     403    403   404   403     403    403      403
+DELETE /v3/roles/:role                            401    403  403     403    403   404   403     403    403      403
+GET /v3/members                                   401    403  403     403    403   200   403     403    200      200
+POST /v3/members                                  401    403  403     403    403   400   403     403    403      403
+DELETE /v3/members/:member                        401    403  403     403    403   404   403     403    403      403
 GET /v3/clusters                                  401    200  200     200    200   200   403     403    200      200
 POST /v3/clusters                                 401    403  403     403    403   400   403     403    403      403
 GET /v3/clusters/:cluster                         401    404  200     200    200   200   403     403    200      200
@@ -68,6 +79,8 @@ POST /v3/clusters/:cluster/fork                   401    404  403     403    400
 GET /v3/clusters/:cluster/machines                401    404  403     200    200   200   403     403    200      200
 POST /v3/clusters/:cluster/machines/registration  401    404  403     403    201   201   403     403    403      403
 DELETE /v3/clusters/:cluster/machines/:machine    401    404  403     403    404   404   403     403    403      403
+POST /v3/clusters/:cluster/projects/:project/namespaces   401 404 403 403 404 404 403 403 403 403
+POST /v3/clusters/:cluster/namespaces/:namespace/move     401 404 403 403 400 400 403 403 403 403
 * /k8s/clusters/:cluster/*                        401    404  200     200    200   200   403     200    200      200
 * /api                                            401    200  200     200    200   200   503     200    200      200
 * /api/*                                          401    200  200     200    200   200   503     200    200      200

@@ -70,8 +70,7 @@ export async function startManagementBed(upPrograms: UpPrograms = NO_CLUSTERS): 
   const audit: AuditEvent[] = []
   const running = await startServer({ dataDir, log, audit, upPrograms }, closing)
   const request = createRequest(running, closing)
-  const { username, password } = running.firstAdministrator ?? { username: '', password: '' }
-  const administrator = await firstLogin(request, username, password)
+  const administrator = await administratorLogin(request, running.firstLogin?.url ?? '')
   const { url, ca = '' } = running
   return {
     running,
@@ -120,8 +119,8 @@ function startServer(
     graceMs: 1000,
     host: 'test',
     audit: (event: AuditEvent) => void audit.push(event),
-    saveFirstPassword: () => Promise.resolve(),
     upPrograms,
+    onFirstLogin: () => Promise.resolve(),
   }
   const plan = {
     dataDir,
@@ -156,6 +155,15 @@ function createRequest({ url, ca = '' }: RunningManagement, closing: AsyncDispos
     const text = await answer.text(MAX_BYTES)
     return { status: answer.status, headers: answer.headers, text, body: parsed(text) }
   }
+}
+
+/** Follows the link that the server printed. Returns an API token. */
+async function administratorLogin(request: ManagementBed['request'], link: string): Promise<string> {
+  const code = new URL(link).searchParams.get('code')
+  const body = { code, password: PASSWORD, responseType: 'token' }
+  const answer = await request('POST', '/v3-public/first-login', { body })
+  if (typeof answer.body['token'] !== 'string') throw new Error(`First log-in failed: ${answer.text}`)
+  return answer.body['token']
 }
 
 /** Sets another password, as everybody must at the first log-in. Returns an API token. */

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
 import { Namespaces } from '#apis/core/v1.ts'
-import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'
+import { ClusterRoleBindings, ClusterRoles, RoleBindings } from '#apis/rbac/v1.ts'
 import { realClock } from '#lib/clock.ts'
 import { connectWebSocket } from '#lib/http/websocket.ts'
 import { ownerBinding } from '#management/clusters/access-objects.ts'
@@ -162,6 +162,86 @@ describe('hyperkube server', () => {
       assert.equal(answer.status, 403, JSON.stringify(headers))
       assert.match(answer.text, new RegExp(`User \\\\"${jane.name}\\\\" cannot list`))
     }
+  })
+
+  it('lets users impersonate users of the server, if the cluster allows it', async () => {
+    const review = async (token: string, headers: Readonly<Record<string, string>>): ReturnType<typeof bed.request> =>
+      bed.request('POST', `/k8s/clusters/${id}/apis/authentication.k8s.io/v1/selfsubjectreviews`, {
+        token,
+        headers,
+        body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+      })
+    const asJane = { 'Impersonate-User': jane.name }
+    const seen = await review(admin(), { ...asJane, 'Impersonate-Uid': '1', 'Impersonate-Extra-a': 'b' })
+    assert.equal(seen.status, 201, seen.text)
+    const { username, groups, uid, extra } = seen.body['status'].userInfo
+    assert.deepEqual([username, groups, uid, extra], [jane.name, ['system:authenticated'], undefined, undefined])
+    assert.equal(bed.audit.at(-1)?.impersonated, jane.name)
+    const group = `hk:project:${projectName}:project-member`
+    const withGroup = { ...asJane, 'Impersonate-Group': group }
+    const path = `/k8s/clusters/${id}/api/v1/namespaces/web/configmaps`
+    assert.equal((await bed.request('GET', path, { token: admin(), headers: asJane })).status, 403)
+    assert.equal((await bed.request('GET', path, { token: admin(), headers: withGroup })).status, 200)
+    assert.equal((await bed.request('GET', '/k8s/clusters/local/api', { token: admin(), headers: asJane })).status, 200)
+    const { body } = await bed.request('GET', '/v3/me', { token: admin() })
+    const asAdmin = { 'Impersonate-User': body['user'].name as string }
+    assert.equal((await review(jane.token, asAdmin)).status, 403)
+    assert.equal(
+      (await bed.request('GET', '/k8s/clusters/local/api', { token: jane.token, headers: asAdmin })).status,
+      403,
+    )
+    for (const name of ['system:admin', 'hk:server', 'system:serviceaccount:kube-system:default'])
+      assert.equal((await review(admin(), { 'Impersonate-User': name })).status, 403, name)
+    // The cluster allows the user, and no group.
+    const role = { apiGroups: [''], resources: ['users'], resourceNames: [asAdmin['Impersonate-User']] }
+    const metadata = { name: 'impersonator' }
+    await cluster.client.create(ClusterRoles, { metadata, rules: [{ ...role, verbs: ['impersonate'] }] })
+    const rbac = 'rbac.authorization.k8s.io'
+    await cluster.client.create(ClusterRoleBindings, {
+      metadata,
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'impersonator' },
+      subjects: [{ apiGroup: rbac, kind: 'User', name: jane.name }],
+    })
+    await eventually('jane may impersonate', async () => (await review(jane.token, asAdmin)).status === 201)
+    const owners = { ...asAdmin, 'Impersonate-Group': 'hk:cluster:cluster-owner' }
+    assert.equal((await review(jane.token, owners)).status, 403)
+    await cluster.client.delete(ClusterRoleBindings, metadata)
+    await cluster.client.delete(ClusterRoles, metadata)
+  })
+
+  it('gives the cluster the projects Default and System', async () => {
+    const { body } = await bed.request('GET', `/v3/clusters/${id}/projects`, { token: admin() })
+    const items = body['items'] as { spec: { displayName: string; namespaces: string[] } }[]
+    const namespaces = (name: string): string[] | undefined =>
+      items.find(({ spec }) => spec.displayName === name)?.spec.namespaces
+    assert.deepEqual(namespaces('Default'), ['default'])
+    assert.deepEqual(namespaces('System'), ['kube-system', 'kube-public', 'kube-node-lease', AGENT_NAMESPACE])
+  })
+
+  it('creates namespaces in a project for its members, and only new ones', async () => {
+    const path = `/v3/clusters/${id}/projects/${projectName}/namespaces`
+    const create = (name: unknown): ReturnType<typeof bed.request> =>
+      bed.request('POST', path, { token: jane.token, body: { name } })
+    const made = await create('fresh')
+    assert.equal(made.status, 201, made.text)
+    assert.deepEqual(made.body['spec'].namespaces, ['web', 'fresh'])
+    for (const name of ['fresh', 'web', 'other', 'kube-system']) assert.equal((await create(name)).status, 409, name)
+    for (const name of ['', '../x', 'A', undefined]) assert.equal((await create(name)).status, 400, String(name))
+    const configMaps = '/api/v1/namespaces/fresh/configmaps'
+    await eventually('jane may read', async () => (await inCluster(jane.token, 'GET', configMaps)).status === 200)
+  })
+
+  it('binds another role of a project when a member gets it', async () => {
+    const body = { role: 'serviceaccounts-view', user: jane.name, project: projectName }
+    const added = await bed.request('POST', `/v3/clusters/${id}/members`, { token: admin(), body })
+    assert.equal(added.status, 201, added.text)
+    const name = `hk:project:${projectName}:serviceaccounts-view`
+    await eventually('the binding exists', async () => {
+      const { items } = await cluster.client.list(RoleBindings, { namespace: 'web' })
+      return items.some(({ metadata }) => metadata.name === name)
+    })
+    const member = added.body['metadata'].name as string
+    await bed.request('DELETE', `/v3/clusters/${id}/members/${member}`, { token: admin() })
   })
 
   it('refuses paths that servers could decode differently', async () => {

@@ -12,6 +12,8 @@ export interface TestRequest {
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: object
+  /** A body that is not JSON. */
+  readonly text?: string
   readonly address?: string
   readonly upgradeProtocol?: string
   /** Default: those of `headers`. */
@@ -22,7 +24,15 @@ export const TEST_HOST = 'hk.example.com'
 
 /** The parts of an exchange that authentication and routes read. */
 export function testExchange(request: TestRequest = {}): Exchange {
-  const { method = 'GET', path = '/', headers = {}, address = '10.0.0.1', upgradeProtocol, rawHeaders } = request
+  const {
+    method = 'GET',
+    path = '/',
+    headers = {},
+    address = '10.0.0.1',
+    upgradeProtocol,
+    rawHeaders,
+    text = '',
+  } = request
   return {
     version: '1.1',
     method,
@@ -32,6 +42,7 @@ export function testExchange(request: TestRequest = {}): Exchange {
     rawHeaders: rawHeaders ?? Object.entries(headers).flat(),
     peer: { address },
     upgradeProtocol,
+    readBody: () => Promise.resolve(Buffer.from(text)),
   } as unknown as Exchange
 }
 

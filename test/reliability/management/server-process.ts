@@ -66,9 +66,9 @@ export class ServerProcess {
   }
 
   async logIn(): Promise<void> {
-    const [username, password] = readFileSync(join(this.#dataDir, 'first-password'), 'utf8').trim().split(' ')
-    const body = { username, password, newPassword: PASSWORD, responseType: 'token' }
-    this.#token = (await this.ask('POST', '/v3-public/login', body))['token'] as string
+    const link = new URL(readFileSync(join(this.#dataDir, 'first-login'), 'utf8'))
+    const body = { code: link.searchParams.get('code'), password: PASSWORD, responseType: 'token' }
+    this.#token = (await this.ask('POST', '/v3-public/first-login', body))['token'] as string
   }
 
   /** As the administrator. */

@@ -5,7 +5,7 @@ import type { Clock } from '#lib/clock.ts'
 import { JwtError } from '#lib/jwt/error.ts'
 import { type Claims, readUnverified, verifyToken } from '#lib/jwt/token.ts'
 
-import { ProviderError } from './provider-error.ts'
+import { ProviderError } from '../provider-error.ts'
 import type { Provider, ProviderTokens } from './provider.ts'
 
 /** Both hash with SHA-256, which `at_hash` depends on. */

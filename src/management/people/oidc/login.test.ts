@@ -8,7 +8,7 @@ import { startPeople, type TestPeople } from '#kits/management/people.ts'
 import { type Claims, createSigner } from '#lib/jwt/token.ts'
 import { createKey } from '#lib/x509/key.ts'
 
-import { AuthProviders, type AuthProviderSpec } from '../../kinds/auth-provider.ts'
+import { AuthProviders, type OidcProviderSpec } from '../../kinds/auth-provider.ts'
 import { Users as UserKind } from '../../kinds/user.ts'
 import { MANAGEMENT_NAMESPACE } from '../../objects.ts'
 
@@ -21,7 +21,7 @@ interface Started extends TestPeople {
   readonly browser: TestBrowser
 }
 
-async function start(spec: Partial<AuthProviderSpec> = {}): Promise<Started> {
+async function start(spec: Partial<OidcProviderSpec> = {}): Promise<Started> {
   let provider: FakeProvider | undefined
   const started = await startPeople(() => (provider as FakeProvider).client)
   const { objects, clock } = started
@@ -353,7 +353,7 @@ describe('OpenID log-in under attack', () => {
 
   it('is refused: the callback of another provider', async () => {
     await using started = await start()
-    const { spec } = started.objects.get(AuthProviders, 'idp') as { spec: AuthProviderSpec }
+    const { spec } = started.objects.get(AuthProviders, 'idp') as { spec: OidcProviderSpec }
     await started.objects.create(AuthProviders, { metadata: { name: 'other' }, spec })
     const query = started.provider.authorize(await begin(started))
     assert.equal((await started.browser.send('GET', `/v3-public/oidc/other/callback?${query.toString()}`)).status, 401)

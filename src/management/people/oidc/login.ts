@@ -6,11 +6,11 @@ import { badRequestError, notFoundError, serviceUnavailableError, unauthorizedEr
 import { AuthProviders } from '../../kinds/auth-provider.ts'
 import type { User } from '../../kinds/user.ts'
 import type { ManagementObjects } from '../../objects.ts'
+import { userOfAccount } from '../accounts.ts'
+import { ProviderError } from '../provider-error.ts'
 import type { Users } from '../users.ts'
-import { userOfIdentity } from './accounts.ts'
 import { verifyIdToken } from './id-token.ts'
 import { LOGIN_SECONDS, LoginCookies, type LoginState } from './login-cookie.ts'
-import { ProviderError } from './provider-error.ts'
 import type { Provider } from './provider.ts'
 import type { Providers } from './providers.ts'
 import { returnPath } from './return-to.ts'
@@ -84,7 +84,15 @@ export class OidcLogin {
     const code = this.#codeOf(name, provider, query)
     const claims = await this.#ask(name, () => this.#exchange(provider, login, code))
     const { users } = this.#options
-    const user = await userOfIdentity(users, { provider: name, spec: provider.spec, claims })
+    const { createsUsers = false, claims: names } = provider.spec
+    const user = await userOfAccount(users, {
+      provider: name,
+      createsUsers,
+      subject: String(claims['sub']),
+      username: claims[names?.username ?? 'preferred_username'],
+      displayName: claims['name'],
+      groups: claims[names?.groups ?? 'groups'],
+    })
     return { user, returnTo: login.returnTo }
   }
 

@@ -6,13 +6,13 @@ import { createProviderKeys, type FetchJson, type ProviderKeys } from '#auth/cre
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient, HttpRequest } from '#lib/http/client.ts'
 
-import type { AuthProviderSpec } from '../../kinds/auth-provider.ts'
-import { ProviderError } from './provider-error.ts'
+import type { OidcProviderSpec } from '../../kinds/auth-provider.ts'
+import { ProviderError } from '../provider-error.ts'
 
 export type ProviderClient = Pick<HttpClient, 'request' | 'retire' | 'close'>
 
 export interface ProviderOptions {
-  readonly spec: AuthProviderSpec
+  readonly spec: OidcProviderSpec
   readonly clock: Clock
   /** Trusts the authority of the provider. */
   readonly client: ProviderClient
@@ -41,7 +41,7 @@ const MAX_ANSWER_BYTES = 1 << 20
 const TIMEOUT_MS = 10_000
 
 export class Provider {
-  readonly spec: AuthProviderSpec
+  readonly spec: OidcProviderSpec
   readonly keys: ProviderKeys
   readonly #options: ProviderOptions
   readonly #discoveryUrl: string

@@ -1,9 +1,9 @@
 /** Keeps a connection to each identity provider (AuthProvider) with which users can log in. */
 import { createHttpClient } from '#lib/http/client.ts'
 
-import { type AuthProvider, AuthProviders } from '../../kinds/auth-provider.ts'
+import { type AuthProvider, AuthProviders, type OidcProviderSpec } from '../../kinds/auth-provider.ts'
 import type { ManagementObjects } from '../../objects.ts'
-import { ProviderError } from './provider-error.ts'
+import { ProviderError } from '../provider-error.ts'
 import { Provider, type ProviderClient } from './provider.ts'
 
 /** Makes the HTTP client of a provider. `certificateAuthority` is PEM; undefined: the public authorities. */
@@ -39,15 +39,15 @@ export class Providers {
     return this.#objects.list(AuthProviders).filter(({ spec }) => spec.disabled !== true)
   }
 
-  /** Undefined if there is none or it is disabled. Throws ProviderError if its Secret is missing. */
+  /** Undefined if there is none of this type or it is disabled. Throws ProviderError if its Secret is missing. */
   async get(name: string): Promise<Provider | undefined> {
     const object = this.#objects.get(AuthProviders, name)
-    if (object === undefined || object.spec.disabled === true) return undefined
+    if (object === undefined || object.spec.disabled === true || object.spec.type !== 'oidc') return undefined
     const { resourceVersion: version = '' } = object.metadata
     const known = this.#entries.get(name)
     const now = this.#objects.clock.elapsed()
     if (known?.version === version && now - known.madeMs < REFRESH_MS) return (await known.connecting).provider
-    const connecting = this.#connect(object)
+    const connecting = this.#connect(object.spec)
     const entry = { version, madeMs: now, connecting }
     this.#entries.set(name, entry)
     // Log-ins that are under way go on.
@@ -60,7 +60,7 @@ export class Providers {
     }
   }
 
-  async #connect({ spec }: AuthProvider): Promise<Connection> {
+  async #connect(spec: OidcProviderSpec): Promise<Connection> {
     const clientSecret = spec.clientSecretName === undefined ? '' : await this.#clientSecret(spec.clientSecretName)
     const authority = spec.certificateAuthority
     const client = this.#createClient(authority === undefined || authority === '' ? undefined : authority)

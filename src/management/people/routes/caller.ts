@@ -2,7 +2,6 @@
 import { failure, unauthorizedError } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
 
-import type { User } from '../../kinds/user.ts'
 import type { Person } from '../../person.ts'
 import type { RouteCall } from '../../port/route.ts'
 
@@ -25,11 +24,6 @@ export function writerOf(call: RouteCall): Person {
   const person = readerOf(call)
   if (person.token.spec.readOnly === true) throw forbidden('The token is read-only')
   return person
-}
-
-/** Throws StatusError 403. */
-export function requireAdministrator(isAdministrator: (user: User) => boolean, { user }: Person): void {
-  if (!isAdministrator(user)) throw forbidden('Only administrators may do this')
 }
 
 export function forbidden(message: string): StatusError {

@@ -4,11 +4,13 @@ import { badRequestError, unauthorizedError } from '#meta/status-errors.ts'
 import type { Token } from '../../kinds/token.ts'
 import type { Reply, Route, RouteCall } from '../../port/route.ts'
 import { isFromOtherOrigin } from '../csrf.ts'
+import { escapeHtml } from '../html.ts'
+import type { LdapLogin } from '../ldap/login.ts'
 import type { LoginThrottle } from '../login-throttle.ts'
 import { ENDED_LOGIN } from '../oidc/login-cookie.ts'
 import type { OidcLogin } from '../oidc/login.ts'
 import type { Providers } from '../oidc/providers.ts'
-import { type CheckedLogin, checkLogin } from '../password-login.ts'
+import { checkProviderLogin, type CheckedLogin, checkLogin } from '../password-login.ts'
 import type { Sessions } from '../sessions.ts'
 import { MAX_API_TOKEN_MS, type Tokens } from '../tokens.ts'
 import type { Users } from '../users.ts'
@@ -23,11 +25,14 @@ export interface LoginParts {
   readonly throttle: LoginThrottle
   readonly providers: Providers
   readonly oidc: OidcLogin
+  readonly ldap: LdapLogin
 }
 
 const WRONG = 'The username or the password is wrong'
 
 const FIELDS = {
+  /** Of a provider of type ldap; absent: a local user. */
+  provider: 'string?',
   username: 'string',
   password: 'string',
   newPassword: 'string?',
@@ -73,7 +78,9 @@ async function logIn(parts: LoginParts, call: RouteCall): Promise<Reply> {
   if (!isToken && (description !== undefined || ttlSeconds !== undefined)) {
     throw badRequestError('"description" and "ttlSeconds" need "responseType": "token"')
   }
-  const login = await checkedLogin(parts, call, fields)
+  const login = await (fields.provider === undefined
+    ? checkedLogin(parts, call, fields)
+    : providerLogin(parts, call, { ...fields, provider: fields.provider }))
   const { user } = login
   const { name = '' } = user.metadata
   const mustChangePassword = user.spec.mustChangePassword === true
@@ -108,6 +115,23 @@ async function checkedLogin(
   const again = await checkLogin(users, throttle, { username, password: newPassword, address })
   if (again === undefined) throw unauthorizedError(WRONG)
   return again
+}
+
+/** Throws StatusError. */
+async function providerLogin(
+  { users, throttle, ldap }: LoginParts,
+  { address }: RouteCall,
+  { provider, username, password, newPassword }: LoginFields & { readonly provider: string },
+): Promise<CheckedLogin> {
+  if (newPassword !== undefined) throw badRequestError('Passwords of a provider change there')
+  const attempt = { username, password, address }
+  const login = await checkProviderLogin(users, throttle, {
+    ...attempt,
+    provider,
+    check: () => ldap.check(provider, attempt),
+  })
+  if (login === undefined) throw unauthorizedError(WRONG)
+  return login
 }
 
 /** Always a new secret: one that was planted in the browser before is worth nothing. */
@@ -153,6 +177,6 @@ const PAGE_HEADERS = Object.entries({
  * request after this page is one of ours.
  */
 function continuePage(path: string): string {
-  const escaped = path.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+  const escaped = escapeHtml(path)
   return `<!doctype html><meta http-equiv="refresh" content="0;url=${escaped}"><title>hyperkube</title><a href="${escaped}">Continue</a>`
 }

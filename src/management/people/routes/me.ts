@@ -6,7 +6,7 @@ import type { Reply, Route, RouteCall } from '../../port/route.ts'
 import type { LoginThrottle } from '../login-throttle.ts'
 import { checkLogin } from '../password-login.ts'
 import { ENDED_SESSION, type Sessions } from '../sessions.ts'
-import type { Tokens } from '../tokens.ts'
+import { isSession, type Tokens } from '../tokens.ts'
 import type { Users } from '../users.ts'
 import { forbidden, personOf, writerOf } from './caller.ts'
 import { readFields } from './fields.ts'
@@ -52,8 +52,12 @@ async function changePassword(parts: MeParts, call: RouteCall): Promise<Reply> {
   return reply(200, { user: userView(changed) }, headers)
 }
 
+/** With `everywhere`, all sessions of the user end. API tokens stay: each can be deleted. */
 async function logOut({ tokens }: MeParts, call: RouteCall): Promise<Reply> {
-  const { token, hasCookie } = personOf(call)
+  const { token, user, hasCookie } = personOf(call)
+  const { everywhere = false } = await readFields(call, { everywhere: 'boolean?' })
+  if (everywhere) writerOf(call)
   await tokens.end(token)
+  if (everywhere) await tokens.endOfUser(user.metadata.name ?? '', (one) => !isSession(one))
   return reply(204, undefined, hasCookie ? ['Set-Cookie', ENDED_SESSION] : [])
 }

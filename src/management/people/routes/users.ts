@@ -1,15 +1,20 @@
-/** The HTTP routes below `/v3/users`, with which administrators manage user accounts. */
+/**
+ * The HTTP routes below `/v3/users`, with which holders of the global role `users-manage` manage user accounts. Only administrators disable or delete
+ * an administrator, and a new password is for users whose rights the caller has: it makes the caller that user.
+ */
+import type { Permissions } from '../../access/permissions.ts'
 import type { User } from '../../kinds/user.ts'
 import type { Person } from '../../person.ts'
 import type { Reply, Route, RouteCall } from '../../port/route.ts'
 import type { Users } from '../users.ts'
-import { forbidden, readerOf, requireAdministrator, writerOf } from './caller.ts'
+import { forbidden, readerOf, writerOf } from './caller.ts'
 import { readFields } from './fields.ts'
 import { reply, userView } from './views.ts'
 
 export interface UserParts {
   readonly users: Users
   readonly isAdministrator: (user: User) => boolean
+  readonly permissions: Pick<Permissions, 'may' | 'coversUser'>
 }
 
 const NEW_FIELDS = {
@@ -30,38 +35,52 @@ export function userRoutes(parts: UserParts): Route[] {
   ]
 }
 
-function listUsers({ users, isAdministrator }: UserParts, call: RouteCall): Reply {
-  requireAdministrator(isAdministrator, readerOf(call))
-  return reply(200, { items: users.list().map(userView) })
+function requireManager({ permissions }: UserParts, { user }: Person): void {
+  if (!permissions.may(user, 'manage', 'users')) throw forbidden('Users need the global role users-manage')
 }
 
-async function createUser({ users, isAdministrator }: UserParts, call: RouteCall): Promise<Reply> {
-  requireAdministrator(isAdministrator, writerOf(call))
+function listUsers(parts: UserParts, call: RouteCall): Reply {
+  requireManager(parts, readerOf(call))
+  return reply(200, { items: parts.users.list().map(userView) })
+}
+
+async function createUser(parts: UserParts, call: RouteCall): Promise<Reply> {
+  requireManager(parts, writerOf(call))
   const { password, mustChangePassword = password !== undefined, ...fields } = await readFields(call, NEW_FIELDS)
-  return reply(201, userView(await users.create({ ...fields, password, mustChangePassword })))
+  return reply(201, userView(await parts.users.create({ ...fields, password, mustChangePassword })))
 }
 
-async function changeUser({ users, isAdministrator }: UserParts, call: RouteCall): Promise<Reply> {
+async function changeUser(parts: UserParts, call: RouteCall): Promise<Reply> {
   const person = writerOf(call)
-  requireAdministrator(isAdministrator, person)
+  requireManager(parts, person)
+  const { users, permissions } = parts
   const { displayName, disabled, password } = await readFields(call, CHANGED_FIELDS)
   const { name = '' } = call.params
   if (isSelf(person, name) && disabled === true) throw forbidden('Nobody may disable themselves')
   if (isSelf(person, name) && password !== undefined) throw forbidden('Change your own password with /v3/me/password')
   let user = users.get(name)
+  requireAdministratorFor(parts, person, user)
+  if (password !== undefined && !permissions.coversUser(person.user, user))
+    throw forbidden('The user has rights that you do not have')
   if (displayName !== undefined) user = await users.setDisplayName(name, displayName)
   if (password !== undefined) user = await users.setPassword(name, password, true)
   if (disabled !== undefined) user = await users.setDisabled(name, disabled)
   return reply(200, userView(user))
 }
 
-async function deleteUser({ users, isAdministrator }: UserParts, call: RouteCall): Promise<Reply> {
+async function deleteUser(parts: UserParts, call: RouteCall): Promise<Reply> {
   const person = writerOf(call)
-  requireAdministrator(isAdministrator, person)
+  requireManager(parts, person)
   const { name = '' } = call.params
   if (isSelf(person, name)) throw forbidden('Nobody may delete themselves')
-  await users.delete(name)
+  requireAdministratorFor(parts, person, parts.users.get(name))
+  await parts.users.delete(name)
   return reply(204)
+}
+
+function requireAdministratorFor({ isAdministrator }: UserParts, { user }: Person, target: User): void {
+  if (isAdministrator(target) && !isAdministrator(user))
+    throw forbidden('Only administrators may change administrators')
 }
 
 function isSelf({ user }: Person, name: string): boolean {

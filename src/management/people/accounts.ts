@@ -1,19 +1,23 @@
 /**
- * Finds or creates the User of an OpenID identity, by provider and subject. It never matches by username, which users
+ * Finds or creates the User of an account of a provider, by provider and subject. It never matches by username, which users
  * of a provider may choose.
  */
-import type { Claims } from '#lib/jwt/token.ts'
 import { forbiddenError } from '#meta/status-errors.ts'
 
-import type { AuthProviderSpec } from '../../kinds/auth-provider.ts'
-import { type User, Users as UserKind } from '../../kinds/user.ts'
-import type { Users } from '../users.ts'
+import { type User, Users as UserKind } from '../kinds/user.ts'
+import type { Users } from './users.ts'
 
-interface ProviderAccount {
+/** An account as its provider describes it, after its owner has logged in there. */
+export interface ProviderAccount {
   readonly provider: string
-  readonly spec: AuthProviderSpec
-  /** Of a verified ID token. */
-  readonly claims: Claims
+  /** People without a User get one. */
+  readonly createsUsers: boolean
+  /** Never changes, and is never given to another account. */
+  readonly subject: string
+  readonly username: unknown
+  readonly displayName: unknown
+  /** A list of names, or one name. */
+  readonly groups: unknown
 }
 
 const MAX_GROUPS = 1000
@@ -22,21 +26,21 @@ const MAX_USERNAME_CHARACTERS = 120
 const MAX_DISPLAY_NAME_CHARACTERS = 1024
 
 /** Stores the groups of the provider. Throws StatusError 403 for unknown identities and disabled users. */
-export async function userOfIdentity(users: Users, { provider, spec, claims }: ProviderAccount): Promise<User> {
-  const identity = { provider, subject: String(claims['sub']) }
-  const user = users.ofIdentity(identity) ?? (await createUser(users, { provider, spec, claims }))
+export async function userOfAccount(users: Users, account: ProviderAccount): Promise<User> {
+  const { provider, subject, groups } = account
+  const user = users.ofIdentity({ provider, subject }) ?? (await createUser(users, account))
   if (user.spec.disabled === true) throw refusal('the user is disabled')
   const { name = '' } = user.metadata
-  await users.noteLogin(name, { provider, names: groupsOf(provider, claims[spec.claims?.groups ?? 'groups']) })
+  await users.noteLogin(name, { provider, names: groupsOf(provider, groups) })
   return user
 }
 
-async function createUser(users: Users, { provider, spec, claims }: ProviderAccount): Promise<User> {
-  if (spec.createsUsers !== true) throw refusal(`nobody here has this account of the provider "${provider}"`)
-  const { sub, name } = claims
-  const username = usernameFrom(claims[spec.claims?.username ?? 'preferred_username'])
+async function createUser(users: Users, account: ProviderAccount): Promise<User> {
+  const { provider, subject, createsUsers, displayName: name } = account
+  if (!createsUsers) throw refusal(`nobody here has this account of the provider "${provider}"`)
+  const username = usernameFrom(account.username)
   const displayName = typeof name === 'string' ? name.slice(0, MAX_DISPLAY_NAME_CHARACTERS) : undefined
-  return users.ensureOfIdentity({ provider, subject: String(sub) }, { username, displayName })
+  return users.ensureOfIdentity({ provider, subject }, { username, displayName })
 }
 
 /** Other characters than a username may have become `-`. */

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { inheritsField, rulesField, scopeField } from './role-fields.ts'
+
+const rule = (more: object = {}): object => ({ apiGroups: [''], resources: ['pods'], verbs: ['get'], ...more })
+
+describe('rulesField', () => {
+  it('accepts rules for resources and for paths', () => {
+    const rules = [rule(), rule({ resourceNames: ['a'] }), { nonResourceURLs: ['/metrics'], verbs: ['get'] }]
+    assert.deepEqual(rulesField(rules, 'cluster'), rules)
+  })
+
+  const refused: readonly (readonly [string, unknown])[] = [
+    ['no list', {}],
+    ['a text', ['pods']],
+    ['null', [null]],
+    ['an unknown field', [rule({ resource: ['pods'] })]],
+    ['no verbs', [{ apiGroups: [''], resources: ['pods'] }]],
+    ['empty verbs', [rule({ verbs: [] })]],
+    ['no groups', [{ resources: ['pods'], verbs: ['get'] }]],
+    ['no resources', [rule({ resources: [] })]],
+    ['nothing', [{ verbs: ['get'] }]],
+    ['resources and paths', [rule({ nonResourceURLs: ['/'] })]],
+    ['a number', [rule({ verbs: [1] })]],
+    ['a long text', [rule({ verbs: ['x'.repeat(254)] })]],
+    ['too many texts', [rule({ verbs: Array.from({ length: 201 }, () => 'get') })]],
+    ['too many rules', Array.from({ length: 201 }, () => rule())],
+  ]
+  for (const [what, value] of refused)
+    it(`refuses ${what}`, () => assert.throws(() => rulesField(value, 'cluster'), { name: 'StatusError' }))
+
+  it('refuses paths in projects', () => {
+    assert.throws(() => rulesField([{ nonResourceURLs: ['/'], verbs: ['get'] }], 'project'), /projects have no/)
+  })
+})
+
+describe('inheritsField', () => {
+  it('accepts names of ClusterRoles, for clusters and projects', () => {
+    assert.deepEqual(inheritsField('system:monitoring', 'cluster'), { inherits: 'system:monitoring' })
+    assert.deepEqual(inheritsField(undefined, 'global'), {})
+    for (const value of ['', 'a/b', '..', 1, 'x'.repeat(254)]) assert.throws(() => inheritsField(value, 'cluster'))
+    assert.throws(() => inheritsField('view', 'global'), /cannot inherit/)
+  })
+})
+
+describe('scopeField', () => {
+  it('accepts the three scopes', () => {
+    for (const scope of ['global', 'cluster', 'project']) assert.equal(scopeField(scope), scope)
+    for (const value of [undefined, '', 'Cluster', {}]) assert.throws(() => scopeField(value), /scope must be/)
+  })
+})
