@@ -1,4 +1,7 @@
-/** Serves requests of the management server at the API server of this machine, as the agent of the cluster does. */
+/**
+ * Proxies requests of the management server to the API server of this machine, with its kubeconfig. The agent of the
+ * cluster (`src/cluster-agent`) does the same for its cluster.
+ */
 import { access, readFile as readLocalFile } from 'node:fs/promises'
 
 import { programConfig } from '#client/connection/config.ts'

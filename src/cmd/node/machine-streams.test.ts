@@ -15,7 +15,7 @@ function accepts(roles: readonly NodeRole[], address: string, ports: readonly st
   return acceptStreams(options, new AsyncDisposableStack())('tcp', address) !== undefined
 }
 
-describe('acceptStreams()', () => {
+describe('acceptStreams() for streams of the management server to a machine', () => {
   const ACCEPTED: readonly (readonly [roles: readonly NodeRole[], address: string])[] = [
     [['worker'], 'machine'],
     [['etcd'], 'machine:1'],
@@ -23,7 +23,7 @@ describe('acceptStreams()', () => {
     [['etcd', 'controlplane', 'worker'], 'kube-apiserver:443'],
   ]
   for (const [roles, address] of ACCEPTED)
-    it(`accepts ${address} on ${roles.join(', ')}`, () => assert.ok(accepts(roles, address)))
+    it(`accepts address ${address} on a node with role ${roles.join(', ')}`, () => assert.ok(accepts(roles, address)))
 
   const REFUSED: readonly (readonly [roles: readonly NodeRole[], address: string])[] = [
     [['worker'], 'kube-apiserver:443'],
@@ -40,9 +40,10 @@ describe('acceptStreams()', () => {
     [['controlplane'], ''],
   ]
   for (const [roles, address] of REFUSED)
-    it(`refuses "${address}" on ${roles.join(', ')}`, () => assert.ok(!accepts(roles, address)))
+    it(`refuses address "${address}" on a node with role ${roles.join(', ')}`, () =>
+      assert.ok(!accepts(roles, address)))
 
-  it('accepts the ports of loopback in the settings of the agent, and those of no other address', () => {
+  it('accepts the configured ports of loopback addresses only', () => {
     assert.ok(accepts(['worker'], '127.0.0.1:10250', ['10250']))
     assert.ok(accepts(['worker'], '[::1]:10250', ['10250']))
     for (const address of ['127.0.0.1:10251', '10.0.0.1:10250', '127.0.0.1:10250x', 'x127.0.0.1:10250'])

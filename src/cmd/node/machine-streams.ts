@@ -1,6 +1,6 @@
 /**
- * The streams of a tunnel that the agent of a machine serves, by the name in their address: `machine` for the builder, and
- * `kube-apiserver` on control planes. All other addresses are refused, so that no way leads into the network of the machine.
+ * Decides which streams of the management server the agent of a machine serves. `machine` is for the cluster builder,
+ * `kube-apiserver` for control planes, other addresses only for allowed loopback ports.
  */
 import { connectTo } from '#lib/tunnel/connect-to.ts'
 import type { Accept } from '#lib/tunnel/tunnel.ts'

@@ -1,6 +1,6 @@
 /**
- * Machine: a machine that an agent has connected to the server, as a member of one cluster. The object has the hash of the
- * credential that the agent made; without the object the credential is of no use.
+ * The Machine kind of the management server: a machine whose agent has registered as a node of one cluster. It stores
+ * the hash of the agent's credential, which is not valid without the object.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { Condition } from '#meta/conditions.ts'

@@ -1,4 +1,6 @@
-/** The parts of an agent's request: its description in a header, its token and its credential. */
+/**
+ * Reads the parts of an agent's HTTP request: its parameters in a header, its registration token and its credential.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 import { badRequestError, unauthorizedError } from '#meta/status-errors.ts'

@@ -121,7 +121,7 @@ async function serveMachine(
   try {
     await tunnels.serve(name, tunnel)
   } catch (error) {
-    log.info('Connection to a machine was lost', { ...known, err: (error as Error).message })
+    log.info('Lost connection to machine', { ...known, err: (error as Error).message })
   } finally {
     if (!tunnels.isConnected(name)) onChange(machine, undefined)
   }

@@ -1,6 +1,6 @@
 /**
- * The agents of machines: registration with a token, which stores the hash of the credential that the agent has made, and
- * connections with this credential. A machine cannot take the name, the cluster or the roles of another.
+ * Registers the agents of machines with a token and identifies their later connections by credential. Only the hash
+ * of the credential is stored; no machine can take another's name, cluster or roles.
  */
 import { createHash } from 'node:crypto'
 

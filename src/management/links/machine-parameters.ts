@@ -1,4 +1,7 @@
-/** Parses what the agent of a machine says of itself. The machine may be hostile: every value has a limit. */
+/**
+ * Parses and validates the parameters that the agent of a machine sends: node name, roles, addresses, labels and
+ * taints. The machine may be hostile: every value has a limit.
+ */
 import { badRequestError } from '#meta/status-errors.ts'
 import { dns1123Subdomain, labelValue, qualifiedName } from '#meta/validation/names.ts'
 

@@ -1,4 +1,7 @@
-/** The tunnels of connected machines, by the name of the Machine. The newest one of a machine is used. */
+/**
+ * Registry of the tunnels from connected machines, by name of the Machine object. If a machine has several, the
+ * newest is used.
+ */
 import type { Duplex } from 'node:stream'
 
 import { API_SERVER_ADDRESS } from '#cluster-agent/agent.ts'
@@ -26,7 +29,7 @@ export interface MachineTunnels {
   close(): void
 }
 
-/** The agent knows no others but this one and that of the API server. */
+/** The agent of a machine accepts only this address and that of the API server. */
 const BUILDER_ADDRESS = 'machine'
 
 export function createMachineTunnels(clock: Clock): MachineTunnels {

@@ -1,6 +1,6 @@
 /**
- * `/v3/connect/config`: the plan of a machine, which the Secret `machine-plan-<machine>` has. Most machines have none: the
- * builder works on them through the tunnel.
+ * The route `/v3/connect/config`: returns the plan of a machine from the Secret `machine-plan-<machine>`. Most
+ * machines have no plan: the cluster builder sets them up through the tunnel.
  */
 import { badRequestError, notFoundError, serviceUnavailableError, unauthorizedError } from '#meta/status-errors.ts'
 

@@ -1,4 +1,4 @@
-/** Finds the registration token that an agent shows, and counts its uses. */
+/** Finds the valid registration token of an agent's request, and decrements its remaining uses. */
 import { unauthorizedError } from '#meta/status-errors.ts'
 
 import { type RegistrationToken, type RegistrationTokenSpec, RegistrationTokens } from '../kinds/registration-token.ts'

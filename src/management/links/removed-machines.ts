@@ -1,6 +1,6 @@
 /**
- * The credentials of machines that were removed. Only their agents get the answer after which a machine cleans itself: a
- * server that has lost its data does not know them, and cleans nothing.
+ * Stores the credentials of removed machines as Secrets for at least 90 days. Their agents get 404 and clean up the
+ * machine; agents with unknown credentials get 401 and do not.
  */
 import { type Secret, Secrets } from '#apis/core/v1.ts'
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'

@@ -1,4 +1,4 @@
-/** A link whose connections are streams of a tunnel that an agent serves. */
+/** Connects to the API server of a cluster over HTTP on the streams of an agent's tunnel. */
 import type { Duplex } from 'node:stream'
 
 import { API_SERVER_ADDRESS } from '#cluster-agent/agent.ts'

@@ -1,4 +1,7 @@
-/** Connects the builder to the machines of a cluster through their tunnels: no SSH, and no way into their network. */
+/**
+ * Connects the cluster builder to the machines of a cluster through the tunnels of their agents, without SSH or any
+ * access to their network.
+ */
 import type { Connect } from '#provision/apply/connections.ts'
 import { MachineLost } from '#provision/machine.ts'
 import { connectThroughTunnel, type TunnelConnectOptions } from '#provision/tunnel/connect.ts'

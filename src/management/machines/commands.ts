@@ -1,4 +1,7 @@
-/** The commands with which people connect a machine to the server. Pure. */
+/**
+ * Generates the shell commands that install the agent on a machine and register it with the management server. Pure
+ * functions.
+ */
 import { caChecksumOf } from '#supervisor/agent/server-link.ts'
 
 import type { MachineRole } from '../kinds/machine.ts'

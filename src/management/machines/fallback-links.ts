@@ -1,4 +1,7 @@
-/** The way to the API server of a cluster through one of its control plane machines, while the agent of the cluster is away. */
+/**
+ * Reaches the API server of a cluster through one of its control plane machines while the agent of the cluster is
+ * disconnected.
+ */
 import { type Machine, Machines } from '../kinds/machine.ts'
 import type { ClusterLink, ClusterLinks } from '../links/link.ts'
 import type { MachineTunnels } from '../links/machine-tunnels.ts'

@@ -1,4 +1,7 @@
-/** Assembles what the server does with machines: tunnels, routes, links and the controller of their status. */
+/**
+ * Creates the parts of the management server for machines: tunnels, routes, links to clusters and the status
+ * controller.
+ */
 import type { Controller } from '#reconcile/controller.ts'
 
 import { type Machine, Machines } from '../kinds/machine.ts'
@@ -40,10 +43,10 @@ export function createMachineParts(options: MachineRoutesOptions & { readonly li
   }
 }
 
-/** The credential of a removed machine opens nothing any more, and its agent learns why. */
+/** Ends the tunnels of a removed machine, and stores its credential so that its agent gets 404. */
 function endMachine(machine: Machine, tunnels: MachineTunnels, objects: ManagementObjects): void {
   tunnels.disconnect(machine.metadata.name ?? '')
   rememberRemoved(objects, machine).catch((error: unknown) =>
-    objects.log.error(error, 'Failed to remember a removed machine', { node: machine.spec.nodeName }),
+    objects.log.error(error, 'Failed to store credential of removed machine', { node: machine.spec.nodeName }),
   )
 }

@@ -1,4 +1,4 @@
-/** Writes into the status of a Machine whether its agent is connected. */
+/** Controller and function that write to the status of a Machine whether its agent is connected. */
 import { setCondition } from '#meta/conditions.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { type Controller, itself, rule } from '#reconcile/controller.ts'

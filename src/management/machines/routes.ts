@@ -1,4 +1,7 @@
-/** The routes of the machines of a cluster: list, registration and removal. Owners of the cluster manage them. */
+/**
+ * The HTTP routes for the machines of a cluster. Members of the cluster list them; only its owners create
+ * registration commands and remove machines.
+ */
 import { badRequestError, forbiddenError, notFoundError } from '#meta/status-errors.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'
 
@@ -38,7 +41,7 @@ export function machineRoutes(options: MachineRoutesOptions): readonly Route[] {
   ]
 }
 
-/** Not for members of projects: addresses of machines are no business of theirs. */
+/** Members of projects only may not see the addresses of machines. */
 function listMachines(options: MachineRoutesOptions, call: PersonCall): Reply {
   const { objects, memberships } = options
   const { metadata } = visibleCluster(options, call)

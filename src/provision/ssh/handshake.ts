@@ -1,4 +1,7 @@
-/** Starts our program on a machine: the dialogue with the script of `bootstrap.ts`, over SSH or a stream of a tunnel. */
+/**
+ * Starts our program on a remote machine, and uploads it first if it is missing. Speaks with the script of
+ * `bootstrap.ts`, over SSH or a stream of a tunnel.
+ */
 import { createReadStream } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

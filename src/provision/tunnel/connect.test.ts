@@ -28,8 +28,8 @@ function open(installs = false): Far {
   return { far, clock, stop, connecting }
 }
 
-describe('connectThroughTunnel()', () => {
-  it('sends the parameters of the program as lines and returns its path', async () => {
+describe('connectThroughTunnel() of the cluster builder', () => {
+  it('sends home folder, checksum and size of the program as lines, and returns its path', async () => {
     const { far, connecting } = open()
     far.write('hello x86_64\n')
     const [lines] = (await once(far, 'data')) as [Buffer]
@@ -44,7 +44,7 @@ describe('connectThroughTunnel()', () => {
     ['prints something before the script', 'Welcome!\n', /m-1: The shell of the machine gives an unexpected answer/],
     ['sends an endless line', 'x'.repeat(9000), /m-1: The machine sends too much output/],
     ['reports a broken upload', 'hello x86_64\nbroken\n', /m-1: The program was not uploaded correctly/],
-    ['answers with something else', 'hello x86_64\nmaybe\n', /m-1: The machine answers "maybe"/],
+    ['sends an unknown answer', 'hello x86_64\nmaybe\n', /m-1: The machine answers "maybe"/],
   ]
   for (const [what, text, message] of WRONG)
     it(`rejects a machine that ${what}`, async () => {
@@ -59,19 +59,19 @@ describe('connectThroughTunnel()', () => {
     await assert.rejects(connecting, { name: 'MachineLost', message: /the connection has ended/ })
   })
 
-  it('gives up after 15 seconds of silence', async () => {
+  it('rejects when the machine does not answer within 15 seconds', async () => {
     const { clock, connecting } = open()
     await clock.advance(15_000)
     await assert.rejects(connecting, { name: 'MachineLost', message: 'm-1: no answer within 15 s' })
   })
 
-  it('ends when the builder is stopped', async () => {
+  it('rejects when the builder is stopped', async () => {
     const { stop, connecting } = open()
     stop.abort()
     await assert.rejects(connecting, { name: 'MachineLost', message: 'm-1: the builder was stopped' })
   })
 
-  it('destroys the stream of a machine that does not end', async () => {
+  it('destroys the stream if the machine does not end it within 5 seconds', async () => {
     const { far, clock, connecting } = open()
     far.write('hello x86_64\nabsent\n')
     far.resume()

@@ -1,4 +1,7 @@
-/** Connects the builder to a machine through a stream of its tunnel. It fails as a connection over SSH does. */
+/**
+ * Connects the cluster builder to a machine through a stream of its agent's tunnel. Failures are the same as those of
+ * a connection over SSH.
+ */
 import type { Duplex } from 'node:stream'
 
 import { onAbort } from '#lib/abort.ts'

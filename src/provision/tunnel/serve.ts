@@ -1,6 +1,6 @@
 /**
- * The machine's end of a stream for the builder: the script that SSH would start, with the stream as its input and output.
- * The script is ours; only its parameters come from the stream.
+ * Runs the bootstrap script on the machine for a stream of the cluster builder, as SSH would. The script is built in;
+ * only its parameters come from the stream.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Duplex, Readable, Writable } from 'node:stream'

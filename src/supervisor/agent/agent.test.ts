@@ -279,7 +279,7 @@ describe('Agent with a server that rejects the node', () => {
     })
   })
 
-  it('connects again with its mark if the registration is refused too', () => {
+  it('alternates between connecting and registering while both are refused', () => {
     const before = (server: Server): void => void (server.refusal = { kind: 'refused', message: 'answered 502' })
     return withAgent({ files: { [MARK]: '' }, before }, async ({ clock, server, machine }) => {
       await clock.advance(75_000)
@@ -293,7 +293,7 @@ describe('Agent with a server that rejects the node', () => {
     })
   })
 
-  it('repeats a registration that was refused, if it was never registered', () => {
+  it('repeats only the registration if the node was never registered', () => {
     const before = (server: Server): void => void (server.refusal = { kind: 'refused', message: 'answered 401' })
     return withAgent({ before }, async ({ clock, server, machine }) => {
       await clock.advance(45_000)
@@ -302,7 +302,7 @@ describe('Agent with a server that rejects the node', () => {
     })
   })
 
-  it('leaves the files of a machine that never had a plan, when it is removed', () => {
+  it('keeps the Kubernetes files of a removed machine that never had a plan', () => {
     const files = { 'C:\\etc\\kubernetes\\ssl\\kube-ca.pem': 'theirs', 'C:\\etc\\rancher\\credential': 'secret' }
     const before = (server: Server): void => void (server.answer = { kind: 'none' })
     return withAgent({ files, before }, async ({ clock, machine, server, ended }) => {

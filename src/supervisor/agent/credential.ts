@@ -1,6 +1,6 @@
 /**
- * The credential of this machine: a random text that the agent makes and shows to the server when it registers. The
- * registration token, which others may know, is of no use after that.
+ * Generates and stores the credential of this machine: a random text with which the agent registers at the management
+ * server and connects later. The registration token is then no longer needed.
  */
 import type { Random } from '#lib/random.ts'
 

@@ -1,4 +1,7 @@
-/** Machines for tests of the management server: agents as processes of their own, and connections made by hand. */
+/**
+ * Test bed for machines of the management server: starts real agents as child processes, and sends requests of agents
+ * by hand.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

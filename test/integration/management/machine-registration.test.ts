@@ -1,4 +1,4 @@
-/** Machines that register: what tokens and credentials open, and what they do not. */
+/** Tests registration of machines at the management server: tokens, credentials, roles, plans, and hostile requests. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -22,7 +22,7 @@ import {
   registration,
 } from './machine-bed.ts'
 
-describe('registration of machines', () => {
+describe('registration of machines at the management server', () => {
   let bed: ManagementBed
   let [cluster, other, clusterToken] = ['', '', '']
   let count = 0
@@ -53,7 +53,7 @@ describe('registration of machines', () => {
   const askForPlan = (node: string, credential: string): Promise<Answer> =>
     bed.request('GET', '/v3/connect/config', { headers: claimHeaders({ node, credential }) })
 
-  it('stores the hash of the credential and shows it to nobody', async () => {
+  it('stores only the hash of the credential, and does not return it to clients', async () => {
     const node = nextNode()
     const { credential, machine } = await register(node)
     assert.match(machine.spec.credentialHash, /^[0-9a-f]{64}$/)
@@ -65,7 +65,7 @@ describe('registration of machines', () => {
     assert.equal(machine.metadata.ownerReferences?.[0]?.name, cluster)
   })
 
-  it('returns commands that name the server, the checksum and the roles', async () => {
+  it('returns install commands with the URL of the server, its CA checksum and the roles', async () => {
     const body = {
       roles: ['etcd', 'controlplane'],
       nodeName: 'cp-1',
@@ -92,28 +92,28 @@ describe('registration of machines', () => {
   const BAD_BODIES: Readonly<Record<string, object>> = {
     'no role': { roles: [] },
     'an unknown role': { roles: ['admin'] },
-    'a role twice': { roles: ['worker', 'worker'] },
-    'too many uses': { uses: 1001 },
-    'no use': { uses: 0 },
-    'a year': { validHours: 8760 },
-    'a name with a space': { nodeName: 'a b' },
-    'an address with a command': { address: '$(reboot)' },
+    'a duplicate role': { roles: ['worker', 'worker'] },
+    'a token for more than 1000 uses': { uses: 1001 },
+    'a token for zero uses': { uses: 0 },
+    'a token valid for a year': { validHours: 8760 },
+    'a space in the node name': { nodeName: 'a b' },
+    'a shell command in the address': { address: '$(reboot)' },
     'a label with a quote': { labels: { zone: "a'b" } },
     'a taint without effect': { taints: ['x=y'] },
-    'another field': { cluster: 'local' },
+    'an unknown field': { cluster: 'local' },
   }
   for (const [what, body] of Object.entries(BAD_BODIES))
-    it(`refuses a request for a command with ${what}`, async () => {
+    it(`refuses to create a registration command with ${what}`, async () => {
       const answer = await bed.request('POST', `${machinesPath()}/registration`, { token: bed.administrator, body })
       assert.equal(answer.status, 400, answer.text)
     })
 
-  it('has no machines in the cluster of the server itself', async () => {
+  it('refuses registration commands for the local cluster', async () => {
     const path = '/v3/clusters/local/machines/registration'
     assert.equal((await bed.request('POST', path, { token: bed.administrator, body: {} })).status, 400)
   })
 
-  it('refuses a token that is used up, and lets the same machine repeat its registration', async () => {
+  it('refuses a used token, except from the machine that registered with it', async () => {
     const [node, thief] = [nextNode(), nextNode()]
     const { credential, token } = await register(node)
     assert.equal(await claimStatus(bed, { mode: 'register', node: thief, token, credential: newCredential() }), 401)
@@ -123,7 +123,7 @@ describe('registration of machines', () => {
     assert.equal(await claimStatus(bed, { node, credential }), 101)
   })
 
-  it('lets one of many requests use a token that has one use', async () => {
+  it('registers one machine if eight use a single-use token at the same time', async () => {
     const token = await machineToken(bed, cluster)
     const nodes = Array.from({ length: 8 }, nextNode)
     const found = await Promise.all(
@@ -148,7 +148,7 @@ describe('registration of machines', () => {
     )
   })
 
-  it('keeps tokens of clusters and of machines apart', async () => {
+  it('refuses tokens of clusters for machines, and tokens of machines for clusters', async () => {
     const node = nextNode()
     const credential = newCredential()
     assert.equal(await claimStatus(bed, { mode: 'register', node, token: clusterToken, credential }), 401)
@@ -159,19 +159,19 @@ describe('registration of machines', () => {
     assert.equal(manifest.status, 404)
   })
 
-  it('gives no role that the token does not allow', async () => {
+  it('refuses roles that the token does not allow', async () => {
     const node = nextNode()
     const token = await machineToken(bed, cluster)
     const asked = { mode: 'register', node, token, credential: newCredential() } as const
     assert.equal(await claimStatus(bed, { ...asked, roles: ['worker', 'controlPlane'] }), 403)
     assert.equal(machineNamed(bed, cluster, node), undefined)
     assert.equal(await claimStatus(bed, { ...asked, roles: ['worker'] }), 101)
-    // Neither later, by a connection.
+    // A later connection cannot change the roles either.
     assert.equal(await claimStatus(bed, { node, credential: asked.credential, roles: ['controlPlane'] }), 101)
     assert.deepEqual(machineNamed(bed, cluster, node)?.spec.roles, ['worker'])
   })
 
-  it('changes roles only with another token of the same cluster', async () => {
+  it('changes the roles of a machine only with a new token of the same cluster', async () => {
     const node = nextNode()
     const { credential } = await register(node)
     const wanted = { mode: 'register', node, credential, roles: ['etcd'] } as const
@@ -184,7 +184,7 @@ describe('registration of machines', () => {
     assert.deepEqual(machineNamed(bed, cluster, node)?.spec.roles, ['etcd'])
   })
 
-  it('does not give the name of a machine to another', async () => {
+  it('refuses a second machine with the same node name in a cluster', async () => {
     const node = nextNode()
     const { credential } = await register(node)
     const token = await machineToken(bed, cluster)
@@ -195,7 +195,7 @@ describe('registration of machines', () => {
     assert.equal(await claimStatus(bed, { node, credential }), 101)
   })
 
-  it('gives the same name to machines of two clusters', async () => {
+  it('allows the same node name in two clusters', async () => {
     const node = nextNode()
     const { machine } = await register(node)
     const token = await machineToken(bed, other)
@@ -203,7 +203,7 @@ describe('registration of machines', () => {
     assert.notEqual(machineNamed(bed, other, node)?.metadata.name, machine.metadata.name)
   })
 
-  it('refuses credentials that it does not know, and short ones', async () => {
+  it('refuses unknown credentials, and those that are too short or too long', async () => {
     const node = nextNode()
     await register(node)
     const token = await machineToken(bed, cluster)
@@ -216,7 +216,7 @@ describe('registration of machines', () => {
     assert.equal((await askForPlan(node, newCredential())).status, 401)
   })
 
-  it('ends the tunnel of a removed machine and lets it clean itself', async () => {
+  it('ends the tunnel of a removed machine, and answers its plan requests with 404 so that it cleans up', async () => {
     const node = nextNode()
     const { credential, token, machine } = await register(node, { uses: 5 })
     const connection = await claim(bed, { node, credential })
@@ -241,7 +241,7 @@ describe('registration of machines', () => {
     assert.equal(await claimStatus(bed, { mode: 'register', node: nextNode(), token: fresh, credential }), 401)
   })
 
-  it('lets other people remove no machine of the cluster', async () => {
+  it('refuses removal of a machine by users without access and through other clusters', async () => {
     const { machine } = await register(nextNode())
     const { token } = await bed.createUser('mallory')
     const path = `${machinesPath()}/${machine.metadata.name}`
@@ -251,7 +251,7 @@ describe('registration of machines', () => {
     assert.notEqual(bed.running.objects.get(Machines, machine.metadata.name ?? ''), undefined)
   })
 
-  it('serves the plan of a machine when there is one', async () => {
+  it('serves the plan of a machine from its Secret', async () => {
     const node = nextNode()
     const { credential, machine } = await register(node)
     const name = machine.metadata.name ?? ''
@@ -264,7 +264,7 @@ describe('registration of machines', () => {
     assert.equal((await askForPlan(node, newCredential())).status, 401)
   })
 
-  it('records when the agent is connected, and when it is not', async () => {
+  it('writes to the status of a Machine whether its agent is connected', async () => {
     const node = nextNode()
     const { credential } = await register(node)
     const tunnel = await openTunnel(bed, { node, credential })
@@ -275,7 +275,7 @@ describe('registration of machines', () => {
     assert.ok(machineNamed(bed, cluster, node)?.status?.disconnectedAt)
   })
 
-  it('opens no streams for machines, and survives what they send', async () => {
+  it('refuses streams that machines open, and survives invalid data from them', async () => {
     const node = nextNode()
     const { credential } = await register(node)
     const tunnel = await openTunnel(bed, { node, credential })
@@ -296,12 +296,12 @@ describe('registration of machines', () => {
   })
 
   const BAD_PARAMETERS: Readonly<Record<string, object>> = {
-    'a node that is a text': { node: 'x' },
+    'a string as the node': { node: 'x' },
     'no description of the machine': { node: { worker: true, requestedHostname: 'a', customConfig: {} } },
-    'a list': [],
+    'an array': [],
   }
   for (const [what, parameters] of Object.entries(BAD_PARAMETERS))
-    it(`refuses ${what} as parameters`, async () => {
+    it(`refuses registration parameters with ${what}`, async () => {
       const asked = { mode: 'register', node: 'x', token: 'x', credential: newCredential(), parameters } as const
       assert.equal(await claimStatus(bed, asked), 400)
     })

@@ -1,4 +1,7 @@
-/** Machines with real agents: registration by the command, the fall-back of the cluster agent, and the builder's connection. */
+/**
+ * Tests machines with real agents at the management server: registration by command, fallback for the cluster's
+ * agent, and connections of the builder.
+ */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +35,7 @@ import { sha256 } from './machine-bed.ts'
 
 const QUICK = { uses: 10 }
 
-describe('a machine with an agent', () => {
+describe('a machine whose agent is connected to the management server', () => {
   let bed: ManagementBed
   let echo: EchoCluster
   let cluster = ''
@@ -75,7 +78,7 @@ describe('a machine with an agent', () => {
   const ask = (): ReturnType<ManagementBed['request']> =>
     bed.request('GET', `/k8s/clusters/${cluster}/api/v1/namespaces/x/pods`, { token: bed.administrator })
 
-  it('registers with the command that the server returned', async () => {
+  it('registers with the command from the management server', async () => {
     const machine = await startMachine('w-1', ['worker'], ['--label=zone=a'])
     const found = machineNamed(bed, cluster, 'w-1')
     assert.deepEqual(found?.spec.roles, ['worker'])
@@ -88,7 +91,7 @@ describe('a machine with an agent', () => {
     assert.equal(sha256(Buffer.from(credential)), found.spec.credentialHash)
   })
 
-  it('connects again with its credential after it was killed', async () => {
+  it('reconnects with its stored credential after the agent was killed', async () => {
     const machine = await startMachine('w-2', ['worker'])
     const before = machineNamed(bed, cluster, 'w-2')?.metadata.uid
     await machine.end('SIGKILL')
@@ -101,7 +104,7 @@ describe('a machine with an agent', () => {
     assert.equal(machineNamed(bed, cluster, 'w-2')?.metadata.uid, before)
   })
 
-  it('serves requests of users while the agent of the cluster is away, if it is a control plane', async () => {
+  it('proxies requests of users through a control plane machine while the cluster agent is disconnected', async () => {
     const control = await startMachine('cp-1', ['controlplane'])
     assert.equal((await ask()).status, 200)
     await stopClusterAgent()
@@ -125,10 +128,10 @@ describe('a machine with an agent', () => {
     assert.equal(sends.status, 403)
     await control.end('SIGKILL')
     // The workers are connected, but must not get requests of users.
-    await eventually('nobody serves the cluster', async () => (await ask()).status === 503)
+    await eventually('requests for the cluster fail with 503', async () => (await ask()).status === 503)
   })
 
-  describe('as a target of the builder', () => {
+  describe('as a target of the cluster builder', () => {
     const folder = mkdtempSync(join(tmpdir(), 'payload-'))
     let machine: MachineProcess
     let payload: Payload
@@ -157,7 +160,7 @@ describe('a machine with an agent', () => {
       })
     }
 
-    it('resumes an upload of our program that was interrupted', async () => {
+    it('resumes an interrupted upload of the hyperkube program', async () => {
       const {
         objects,
         machines: { tunnels },
@@ -194,7 +197,7 @@ describe('a machine with an agent', () => {
       assert.deepEqual(readdirSync(join(home(), 'programs')), [payload.sha256])
     })
 
-    it('answers the calls of the builder and receives files', async () => {
+    it('answers calls of the builder and receives files', async () => {
       await using connections = open()
       const target = await connections.machine('b-1')
       const path = join(machine.root, 'data', 'file')
@@ -210,7 +213,7 @@ describe('a machine with an agent', () => {
       assert.ok(!outcome.stdout.includes('CATTLE_TOKEN'))
     })
 
-    it('rejects calls as lost when the tunnel breaks, ends their programs, and works after the next connection', async () => {
+    it('rejects calls when the tunnel breaks, ends their processes, and works again after the agent reconnects', async () => {
       await using connections = open()
       const target = await connections.machine('b-1')
       const pidFile = join(machine.root, 'pid')
@@ -234,7 +237,7 @@ describe('a machine with an agent', () => {
       assert.equal((await (await connections.machine('b-1')).facts({})).architecture, process.arch)
     })
 
-    it('rejects machines that have not registered, and those that are away', async () => {
+    it('rejects calls to machines that are not registered or not connected', async () => {
       await using connections = open()
       await assert.rejects(connections.machine('unknown'), { name: 'MachineLost', message: /has registered/ })
       const [node, credential] = ['away', newCredential()]
@@ -250,7 +253,7 @@ describe('a machine with an agent', () => {
     })
   })
 
-  it('is not a machine any more after its removal, and stays out', async () => {
+  it('stays unregistered after its removal, even if the agent restarts', async () => {
     const machine = await startMachine('w-3', ['worker'])
     const name = machineNamed(bed, cluster, 'w-3')?.metadata.name ?? ''
     const path = `/v3/clusters/${cluster}/machines/${name}`
