@@ -7,7 +7,7 @@ import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import type { Network } from '#apiserver/connect/address-rule.ts'
 import { systemNetwork } from '#apiserver/connect/backends.ts'
 import type { User } from '#auth/user.ts'
-import { ApiClient } from '#client/api-client.ts'
+import { ApiClient, type Transport } from '#client/api-client.ts'
 import { until, UntilTimeout } from '#client/until.ts'
 import { bracketed } from '#component/bound-port.ts'
 import { createGates } from '#component/flags/gates.ts'
@@ -19,7 +19,7 @@ import type { Controller } from '#controllers/controller.ts'
 import type { ControllerSettings } from '#controllers/settings.ts'
 import type { SimulatedNodes } from '#simulated-node/start.ts'
 
-import { chosenControllers, startInProcessControllers } from './controllers.ts'
+import { chosenControllers, runInProcessControllers, startInProcessControllers } from './controllers.ts'
 import { installAddons } from './default-addons.ts'
 import { localPathProvisioner } from './local-path.ts'
 import type { NodesPlan, StartedNodes } from './nodes.ts'
@@ -30,6 +30,8 @@ export interface ClusterPlan {
   readonly manager: ControllerSettings
   /** As `--controllers`; empty: none, for users with their own controllers. */
   readonly controllers: readonly string[]
+  /** Controllers do not start: the caller runs them by `RunningCluster.runControllers`, for example as leader only. */
+  readonly hasIdleControllers?: boolean
   /** The directory of default volumes on a node. */
   readonly volumes: string
   /** False for users with their own scheduler. */
@@ -58,6 +60,8 @@ export interface RunningCluster {
   readonly client: ApiClient
   /** The number of controllers. */
   readonly controllers: number
+  /** Runs the controllers of a plan with `hasIdleControllers` until the signal is aborted; `around` sees their requests. */
+  runControllers(signal: AbortSignal, around: (transport: Transport) => Transport): Promise<void>
   /** Undefined: none were requested. */
   readonly nodes: SimulatedNodes | undefined
   /** Resolves when pods can be scheduled to all nodes. */
@@ -92,11 +96,13 @@ export async function runCluster(
     await installAddons(running, { clock: around.clock, server, ca, serviceCidr, controllers: ours })
   }
   onStep('API server', `${server}, objects in ${plan.server.datastore}`)
-  startInProcessControllers(running, { ...around, controllers, settings: plan.manager, isEnabled }, closing)
+  const controlling = { ...around, controllers, settings: plan.manager, isEnabled }
+  const isIdle = plan.hasIdleControllers === true
+  if (!isIdle) startInProcessControllers(running, controlling, closing)
   // Loaded only if needed.
   const scheduling = plan.hasScheduler ? import('./scheduler.ts') : undefined
   const client = new ApiClient({ transport: running.server.clientAs(ADMIN), clock: around.clock, userAgent: 'admin' })
-  if (controllers.some(({ name }) => name === 'serviceaccount-controller')) await waitForDefaultAccount(client, around)
+  await waitForDefaultAccount(client, around, isIdle ? [] : controllers)
   onStep('Controllers', controllers.length === 0 ? 'none' : `${controllers.length} in this process`)
   const scheduler = await scheduling
   scheduler?.startInProcessScheduler(running, { ...around, gates: plan.server['feature-gates'] }, closing)
@@ -105,10 +111,20 @@ export async function runCluster(
   const parts = hasNone(plan.nodes) ? undefined : await import('./nodes.ts')
   const serviceCidr = plan.server['service-cluster-ip-range']
   started = await parts?.startInProcessNodes(running, { ...around, ...plan.nodes, serviceCidr }, closing)
-  const hasNodeLifecycle = controllers.some(({ name }) => name === 'node-lifecycle-controller')
+  const hasNodeLifecycle = has(controllers, 'node-lifecycle-controller')
   const nodesReady = hasNodeLifecycle ? parts?.untilReady(client, { ...around, ...plan.nodes }, closing) : undefined
-  const nodes = started?.simulated
-  return { running, client, controllers: controllers.length, nodes, nodesReady: nodesReady ?? Promise.resolve() }
+  return {
+    running,
+    client,
+    controllers: controllers.length,
+    runControllers: (signal, wrap) => runInProcessControllers(running, { ...controlling, around: wrap }, signal),
+    nodes: started?.simulated,
+    nodesReady: Promise.resolve(nodesReady),
+  }
+}
+
+function has(controllers: readonly Controller[], wanted: string): boolean {
+  return controllers.some(({ name }) => name === wanted)
 }
 
 /** Controllers that upstream's manager does not have. `ports` are those of the nodes. */
@@ -148,7 +164,12 @@ function networkTo({ network = systemNetwork }: ClusterSurroundings, nodes: () =
 }
 
 /** Pods need the default service account: waits for it, so that a ready cluster accepts pods. */
-async function waitForDefaultAccount(client: ApiClient, { random, log }: ClusterSurroundings): Promise<void> {
+async function waitForDefaultAccount(
+  client: ApiClient,
+  { random, log }: ClusterSurroundings,
+  controllers: readonly Controller[],
+): Promise<void> {
+  if (!has(controllers, 'serviceaccount-controller')) return
   const account = { client, kind: ServiceAccounts, namespace: 'default', name: 'default', random }
   try {
     await until({ ...account, timeoutMs: ACCOUNT_MS }, (found) => found !== undefined)

@@ -3,7 +3,7 @@
  * its own identity, so that RBAC applies.
  */
 import type { User } from '#auth/user.ts'
-import type { ApiClientOptions } from '#client/api-client.ts'
+import type { ApiClientOptions, Transport } from '#client/api-client.ts'
 import type { EnvironmentOptions } from '#control-plane/environment.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import type { Controller } from '#controllers/controller.ts'
@@ -37,23 +37,35 @@ export function chosenControllers(
 
 /** They stop before everything already on `closing`. */
 export function startInProcessControllers(
-  { server }: Pick<RunningServer, 'server'>,
+  running: Pick<RunningServer, 'server'>,
   options: InProcessControllers,
   closing: AsyncDisposableStack,
 ): void {
-  const { controllers, log } = options
+  const stop = new AbortController()
+  const ended = runInProcessControllers(running, options, stop.signal)
+  closing.defer(() => {
+    stop.abort()
+    return ended
+  })
+}
+
+/** Runs them until the signal is aborted. Never rejects. `around` sees every request that they send. */
+export async function runInProcessControllers(
+  { server }: Pick<RunningServer, 'server'>,
+  options: InProcessControllers & { readonly around?: (transport: Transport) => Transport },
+  signal: AbortSignal,
+): Promise<void> {
+  const { controllers, log, around = (transport) => transport } = options
   const own = controllers.filter(({ actsAsManager }) => actsAsManager !== true)
   const accounts = new Set(own.map(({ account, name }) => account ?? name))
   const connect = (name: string): Pick<ApiClientOptions, 'transport'> => ({
-    transport: server.clientAs(accounts.has(name) ? accountUser(name) : MANAGER),
+    transport: around(server.clientAs(accounts.has(name) ? accountUser(name) : MANAGER)),
   })
-  const stop = new AbortController()
-  const ended = runControllers({ ...options, connect, userAgent: userAgent('kube-controller-manager') }, stop.signal)
-  const logged = ended.catch((error: unknown) => log.error(error, 'Controllers stopped after an error'))
-  closing.defer(() => {
-    stop.abort()
-    return logged
-  })
+  try {
+    await runControllers({ ...options, connect, userAgent: userAgent('kube-controller-manager') }, signal)
+  } catch (error) {
+    log.error(error, 'Controllers stopped after an error')
+  }
 }
 
 /** A service account of kube-system. */

@@ -12,7 +12,7 @@ export function isLoopback(address: string): boolean {
 }
 
 /** The given address, else the one listened on, else the first of this machine that others can reach. */
-export function advertisedAddress(flags: Settings): string {
+export function advertisedAddress(flags: Pick<Settings, 'advertise-address' | 'bind-address'>): string {
   const given = flags['advertise-address']
   if (given !== '') return given
   const bound = flags['bind-address']

@@ -4,7 +4,7 @@ import type { ApiClient } from '#client/api-client.ts'
 import { until } from '#client/until.ts'
 import type { Random } from '#lib/random.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { isNotFound } from '#meta/status.ts'
+import { isAlreadyExists, isConflict, isNotFound } from '#meta/status.ts'
 
 const ESTABLISHED_MS = 30_000
 
@@ -25,7 +25,20 @@ export async function installDefinitions(
   }
 }
 
+const MAX_TRIES = 10
+
+/** Another replica of a program may do the same at this moment. */
 async function ensureDefinition(client: ApiClient, definition: CustomResourceDefinition): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await writeDefinition(client, definition)
+    } catch (error) {
+      if ((!isAlreadyExists(error) && !isConflict(error)) || tries === MAX_TRIES) throw error
+    }
+  }
+}
+
+async function writeDefinition(client: ApiClient, definition: CustomResourceDefinition): Promise<void> {
   const name = definition.metadata.name ?? ''
   try {
     const found = await client.get(CustomResourceDefinitions, { name })

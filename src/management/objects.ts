@@ -102,6 +102,20 @@ export class ManagementObjects {
     await this.#shown(kind, () => this.get(kind, name) === undefined)
   }
 
+  /** Whether the object exists. Waits for one that another replica has just created. */
+  async arrives(kind: Kind, name: string): Promise<boolean> {
+    const isShown = (): boolean => this.get(kind, name) !== undefined
+    if (isShown()) return true
+    try {
+      await this.client.get(kind, { name })
+    } catch (error) {
+      if (isNotFound(error)) return false
+      throw error
+    }
+    await this.#shown(kind, isShown)
+    return isShown()
+  }
+
   /** Waits for the watch event. While the watch is interrupted it gives up after a while: the event comes later. */
   #shown(kind: Kind, isShown: () => boolean): Promise<void> {
     if (isShown()) return Promise.resolve()

@@ -10,28 +10,35 @@ import { keepFresh, type LocalPki, openLocalPki, pkiFolder } from '#cluster/loca
 import { managerSettings, serverSettings, servingNames } from '#cluster/settings.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
-import { userAgent } from '#model/version.ts'
-import { runControllers } from '#reconcile/manager.ts'
+import type { Logger } from '#lib/log/log.ts'
+import type { Controller } from '#reconcile/controller.ts'
 
 import { ADMINISTRATOR, Memberships } from './access/memberships.ts'
 import { Permissions } from './access/permissions.ts'
+import type { ManagementSettings } from './clusters/cluster-status.ts'
 import { MANAGEMENT_CONTROLLERS } from './clusters/controllers.ts'
 import { clusterRoutes } from './clusters/routes.ts'
 import { Clusters, LOCAL_CLUSTER } from './kinds/cluster.ts'
-import { agentRoutes, type ConnectedAgent } from './links/agent-routes.ts'
+import { agentRoutes } from './links/agent-routes.ts'
 import type { ClusterLinks } from './links/link.ts'
 import { openLocalLink } from './links/local-link.ts'
+import { recordAgent } from './links/record-agent.ts'
 import { createTunnelHub, type TunnelHub } from './links/tunnel-hub.ts'
 import { createMachineParts, type MachineParts } from './machines/machine-parts.ts'
 import { ManagementObjects } from './objects.ts'
+import { openOperation, type Operation } from './operation/operation.ts'
 import { createPeople, type People } from './people/people.ts'
 import { basicRoutes } from './port/basic-routes.ts'
 import { addressReader } from './port/client-address.ts'
-import { type AuditEvent, createPort, type PortOptions } from './port/port.ts'
+import type { AuditEvent } from './port/port.ts'
 import type { Route } from './port/route.ts'
 import { installKinds, installObjects } from './prepare.ts'
 import { clusterProxyRoutes } from './proxy/cluster-proxy.ts'
 import { OpenRequests } from './proxy/open-requests.ts'
+import { mayHaveReplicas, peerAddressOf, type ReplicaPlan, shareKeys } from './replicas/open.ts'
+import { createReplicaPort } from './replicas/port.ts'
+import { aloneReplica, createReplicas, linkAcross, type Replicas } from './replicas/replicas.ts'
+import { runAsLeader } from './replicas/run-as-leader.ts'
 import { memberRoutes } from './roles/member-routes.ts'
 import { namespaceRoutes } from './roles/namespace-routes.ts'
 import { projectRoutes } from './roles/project-routes.ts'
@@ -42,10 +49,7 @@ import { UpLinks } from './up-clusters/links.ts'
 import type { UpPrograms } from './up-clusters/programs.ts'
 import { upRoutes, upSource } from './up-clusters/routes.ts'
 
-export interface ManagementPlan {
-  readonly dataDir: string
-  /** As `openBackend` takes it. */
-  readonly datastore: string
+export interface ManagementPlan extends ReplicaPlan {
   /** Where people and agents connect. */
   readonly listen: { readonly host: string; readonly port: number }
   /** Loopback only: the API server of the management cluster. 0 picks a free port. */
@@ -62,6 +66,8 @@ export interface ManagementPlan {
 
 export interface ManagementSurroundings extends ClusterSurroundings {
   readonly audit: (event: AuditEvent) => void
+  /** How many audit events could not be written. */
+  readonly lostAuditLines: () => number
   /** Called when the first administrator has set a password: the link of `firstLogin` is no longer valid. */
   readonly onFirstLogin: () => Promise<void>
   /** Undefined: this server runs no clusters on its machine. */
@@ -109,6 +115,7 @@ export async function startManagement(
   around: ManagementSurroundings,
   closing: AsyncDisposableStack,
 ): Promise<RunningManagement> {
+  await shareKeys(plan, around)
   const pkiOptions = { ...around, files: pkiFolder(join(plan.dataDir, 'pki')), hosts: hostsOf(plan) }
   const pki = await openLocalPki(pkiOptions)
   const cluster = await runCluster(clusterPlan(plan), around, closing)
@@ -118,25 +125,27 @@ export async function startManagement(
   closing.defer(() => stop.abort())
   const objects = new ManagementObjects({ ...around, client: cluster.client, signal: stop.signal })
   await objects.synced()
-  const parts = createParts(plan, { around, objects, cluster, pki })
+  const replicas = openReplicas(plan, { around, cluster, pki }, () => http.reloadTls(tlsOf(plan, pki, replicas)))
+  const parts = createParts(plan, { around, objects, cluster, pki, replicas })
   closing.defer(() => parts.close())
   const http = createHttpServer({
     clock: around.clock,
-    tls: tlsOf(plan, pki),
+    tls: tlsOf(plan, pki, replicas),
     upgrades: ['websocket', 'spdy/3.1'],
     limits: { requestTimeoutMs: UPLOADS_MS },
     onError: (error) => around.log.error(error, 'Failed to serve a request'),
     serve: parts.serve,
   })
-  const bound = await http.listen(plan.listen)
-  closing.defer(() => http.drain(GRACE_MS))
-  if (!('port' in bound)) throw new Error('The server listens on no port')
-  parts.listening(bound.port)
-  const renewal = keepFresh(pkiOptions, pki, (fresh) => renew(plan, http, fresh))
+  const port = await listen(http, plan, closing)
+  parts.listening(port)
+  const renewal = keepFresh(pkiOptions, pki, (fresh) => renew(http, tlsOf(plan, fresh, replicas)))
   closing.defer(() => renewal.stop())
-  startControllers(parts, { around, cluster }, closing)
+  closing.defer(() => replicas.leave())
+  await replicas.join(peerAddressOf(plan, plan.listen.host, port), parts.onCutOff)
+  await runAsLeader({ around, cluster, objects, settings: parts, replicas, controllers: controllersOf(parts) }, closing)
   const url = parts.serverUrl()
-  const firstLogin = await parts.people.issueFirstLogin()
+  // The replica that starts first makes the first administrator.
+  const firstLogin = replicas.leadership.leads ? await parts.people.issueFirstLogin() : undefined
   return {
     url,
     ca: parts.ca(),
@@ -150,6 +159,14 @@ export async function startManagement(
   }
 }
 
+/** Returns the port. */
+async function listen(http: HttpServer, plan: ManagementPlan, closing: AsyncDisposableStack): Promise<number> {
+  const bound = await http.listen(plan.listen)
+  closing.defer(() => http.drain(GRACE_MS))
+  if (!('port' in bound)) throw new Error('The server listens on no port')
+  return bound.port
+}
+
 interface Parts {
   readonly routes: readonly Route[]
   readonly serve: Parameters<typeof createHttpServer>[0]['serve']
@@ -160,7 +177,9 @@ interface Parts {
   readonly people: People
   readonly serverUrl: () => string
   readonly ca: () => string | undefined
-  listening(port: number): void
+  readonly listening: (port: number) => void
+  /** Called when this replica is cut off from the datastore, and when it is back. */
+  readonly onCutOff: (isCutOff: boolean) => void
   close(): Promise<void>
 }
 
@@ -169,6 +188,7 @@ interface Foundation {
   readonly objects: ManagementObjects
   readonly cluster: RunningCluster
   readonly pki: LocalPki
+  readonly replicas: Replicas
 }
 
 function createAccounts(
@@ -188,35 +208,50 @@ function createAccounts(
   return { memberships, permissions, people }
 }
 
-function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Foundation): Parts {
-  const { clock, random, log } = around
-  let port = plan.listen.port
-  let isReady = false
-  const serverUrl = (): string => plan.serverUrl ?? `https://${urlHost(plan.listen.host)}:${port}`
+function openReplicas(
+  plan: ManagementPlan,
+  { around, cluster, pki }: Pick<Foundation, 'around' | 'cluster' | 'pki'>,
+  onCertificate: () => void,
+): Replicas {
+  const options = { ...around, client: cluster.client, pki }
+  return mayHaveReplicas(plan.datastore) ? createReplicas(options, onCertificate) : aloneReplica(options)
+}
+
+function createParts(plan: ManagementPlan, foundation: Foundation): Parts {
+  const { around, objects, pki, replicas } = foundation
+  const { clock, log } = around
+  /** Undefined while the server starts. */
+  let bound: number | undefined
+  const serverUrl = (): string => plan.serverUrl ?? `https://${urlHost(plan.listen.host)}:${bound ?? plan.listen.port}`
   const ca = (): string | undefined => (plan.certificate === undefined ? pki.ca.certificatePem : undefined)
   const accounts = createAccounts({ around, objects }, serverUrl)
-  const { people } = accounts
+  const { people, memberships } = accounts
   const hub = createTunnelHub(clock)
-  const { certificate, key } = pki.frontProxyClient
-  const local = openLocalLink({ clock, url: apiUrlOf(cluster), ca: pki.ca.certificatePem, certificate, key })
-  const upLinks = new UpLinks(clock)
-  const direct: ClusterLinks = {
-    get: (name) => (name === LOCAL_CLUSTER ? local : (upLinks.get(name) ?? hub.get(name))),
-  }
+  const { local, upLinks, direct } = openLinks(foundation, hub)
   const machines = createMachineParts({ ...accounts, objects, serverUrl, ca, links: direct })
   const { links } = machines
   const open = new OpenRequests(objects)
   objects.listen(Clusters, ({ metadata }, isDeleted) => isDeleted && hub.disconnect(metadata.name ?? ''))
+  const { dataDir } = plan
+  const isReady = (): boolean => bound !== undefined
+  const operation = openOperation({ ...foundation, ...around, hub, memberships, dataDir, isReady })
   const turns = new ClusterTurns()
   const shared = { ...accounts, objects, turns, links, open, hub, machines, serverUrl, ca, clock, log }
   const up = around.upPrograms === undefined ? undefined : { programs: around.upPrograms, links: upLinks }
-  const routes = routesOf({ ...shared, isReady: () => isReady, ...plan, serverUrl, hasUpClusters: up !== undefined })
-  const { audit } = around
-  const addressOf = addressReader(plan.trustedProxies)
-  const authenticate: PortOptions['authenticate'] = (exchange, address) => people.authenticate(exchange, address)
+  const port = createReplicaPort({
+    ...around,
+    objects,
+    replicas,
+    hub,
+    ca: pki.ca,
+    routes: routesOf({ ...shared, ...plan, serverUrl, hasUpClusters: up !== undefined }, operation, replicas.id),
+    authenticate: (exchange, address) => people.authenticate(exchange, address),
+    addressOf: addressReader(plan.trustedProxies),
+    observe: operation.observe,
+  })
   return {
-    routes,
-    serve: createPort({ routes, authenticate, addressOf, audit, random, log }),
+    routes: port.routes,
+    serve: port.serve,
     links,
     turns,
     up,
@@ -224,12 +259,33 @@ function createParts(plan: ManagementPlan, { around, objects, cluster, pki }: Fo
     people,
     serverUrl,
     ca,
-    listening(bound) {
-      port = bound
-      isReady = true
+    listening: (on) => void (bound = on),
+    onCutOff: (isCutOff) => cutOff(isCutOff, { log, hub, open }),
+    async close() {
+      operation.close()
+      await port.close()
+      await closeParts({ open, hub, machines, people, local, upLinks })
     },
-    close: () => closeParts({ open, hub, machines, people, local, upLinks }),
   }
+}
+
+function openLinks(
+  { around, objects, cluster, pki, replicas }: Foundation,
+  hub: TunnelHub,
+): {
+  readonly direct: ClusterLinks
+  readonly local: ReturnType<typeof openLocalLink>
+  readonly upLinks: UpLinks
+} {
+  const { clock } = around
+  const { certificate, key } = pki.frontProxyClient
+  const local = openLocalLink({ clock, url: apiUrlOf(cluster), ca: pki.ca.certificatePem, certificate, key })
+  const upLinks = new UpLinks(clock)
+  const linkOf = linkAcross(replicas, hub, objects)
+  const direct: ClusterLinks = {
+    get: (name) => (name === LOCAL_CLUSTER ? local : (upLinks.get(name) ?? linkOf(name))),
+  }
+  return { local, upLinks, direct }
 }
 
 type RouteParts = Parameters<typeof clusterProxyRoutes>[0] &
@@ -241,15 +297,16 @@ type RouteParts = Parameters<typeof clusterProxyRoutes>[0] &
   }
 
 /** All routes of the port. */
-function routesOf(parts: RouteParts): readonly Route[] {
+function routesOf(parts: RouteParts, operation: Operation, replica: string): readonly Route[] {
   const { objects, people, hasUpClusters } = parts
   const sources = hasUpClusters ? [upSource(parts)] : []
   return [
     ...basicRoutes(parts),
+    ...operation.routes,
     ...people.routes,
     ...agentRoutes({
       ...parts,
-      onChange: (name, agent) => void recordAgent(objects, name, agent),
+      onChange: (cluster, agent) => void recordAgent(objects, { cluster, agent, replica }),
       machines: parts.machines.agents,
     }),
     ...clusterRoutes({ ...parts, sources, createToken: (...token) => people.createToken(...token) }),
@@ -263,6 +320,17 @@ function routesOf(parts: RouteParts): readonly Route[] {
   ]
 }
 
+function cutOff(
+  isCutOff: boolean,
+  { log, hub, open }: { readonly log: Logger; readonly hub: TunnelHub; readonly open: OpenRequests },
+): void {
+  log.info(isCutOff ? 'Cut off from the datastore: serving nobody' : 'The datastore can be reached again')
+  if (!isCutOff) return
+  // Their agents and users find another replica. Here nobody would know what has changed.
+  hub.disconnectAll()
+  open.endAll('This replica of the server does not reach the datastore')
+}
+
 function closeParts(parts: {
   readonly open: OpenRequests
   readonly hub: TunnelHub
@@ -272,67 +340,17 @@ function closeParts(parts: {
   readonly upLinks: UpLinks
 }): Promise<void> {
   parts.open.close()
-  parts.hub.close()
+  parts.hub.disconnectAll()
   parts.machines.close()
   parts.local.client.close()
   parts.upLinks.close()
   return parts.people.close()
 }
 
-/** Writes when the agent connected, and when it was lost. */
-async function recordAgent(objects: ManagementObjects, name: string, agent: ConnectedAgent | undefined): Promise<void> {
-  const now = new Date(objects.clock.now()).toISOString()
-  try {
-    await objects.change(
-      Clusters,
-      name,
-      (cluster) => {
-        const { connectedAt = now, ...before } = cluster.status?.agent ?? {}
-        const next =
-          agent === undefined
-            ? { ...before, connectedAt, disconnectedAt: now }
-            : { version: agent.version, address: agent.address, connectedAt: now }
-        return { ...cluster, status: { ...cluster.status, agent: next } }
-      },
-      { subresource: 'status' },
-    )
-  } catch (error) {
-    // A removed cluster has no status any more, and a server that stops writes none.
-    objects.log.info('Failed to record the connection of an agent', { cluster: name, err: (error as Error).message })
-  }
+/** Those of every server, and those of clusters on this machine. */
+function controllersOf({ up, machines }: Pick<Parts, 'up' | 'machines'>): readonly Controller<ManagementSettings>[] {
+  return [...MANAGEMENT_CONTROLLERS, ...machines.controllers, ...(up === undefined ? [] : [createUpController(up)])]
 }
-
-function startControllers(
-  { links, turns, up, machines }: Pick<Parts, 'links' | 'turns' | 'up' | 'machines'>,
-  { around, cluster }: Pick<Foundation, 'around' | 'cluster'>,
-  closing: AsyncDisposableStack,
-): void {
-  const { clock, random, log } = around
-  const stop = new AbortController()
-  const ended = runControllers(
-    {
-      controllers: [
-        ...MANAGEMENT_CONTROLLERS,
-        ...machines.controllers,
-        ...(up === undefined ? [] : [createUpController(up)]),
-      ],
-      clock,
-      random,
-      log,
-      connect: () => ({ transport: cluster.running.server.clientAs(SERVER) }),
-      userAgent: userAgent('hyperkube-server'),
-      settings: { links, turns },
-      isEnabled: () => true,
-    },
-    stop.signal,
-  ).catch((error: unknown) => log.error(error, 'Controllers stopped'))
-  closing.defer(() => {
-    stop.abort()
-    return ended
-  })
-}
-
-const SERVER = { name: 'hk:server', uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
 
 function clusterPlan(plan: ManagementPlan): Parameters<typeof runCluster>[0] {
   const pki = (file: string): string => join(plan.dataDir, 'pki', file)
@@ -342,9 +360,14 @@ function clusterPlan(plan: ManagementPlan): Parameters<typeof runCluster>[0] {
       'encryption-key-file': join(plan.dataDir, 'encryption.key'),
       'bind-address': '127.0.0.1',
       'secure-port': plan.apiPort,
+      'etcd-cafile': plan.etcd.ca,
+      'etcd-certfile': plan.etcd.certificate,
+      'etcd-keyfile': plan.etcd.key,
     }),
     manager: managerSettings(pki),
     controllers: CONTROLLERS,
+    // They run while this replica leads.
+    hasIdleControllers: true,
     volumes: join(plan.dataDir, 'volumes'),
     hasScheduler: false,
     nodes: { simulated: 0 },
@@ -367,12 +390,14 @@ function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-function tlsOf({ certificate: own }: ManagementPlan, { apiServer }: LocalPki): ServerTls {
+function tlsOf({ certificate: own }: ManagementPlan, { apiServer, ca }: LocalPki, replicas: Replicas): ServerTls {
   const { certificate, key } = own ?? apiServer
-  return { certificate, key }
+  const shownToReplicas = replicas.certificate()
+  if (shownToReplicas === undefined) return { certificate, key }
+  return { certificate, key, sni: [shownToReplicas], clientAuthorities: [ca.certificatePem] }
 }
 
-function renew(plan: ManagementPlan, http: HttpServer, pki: LocalPki): Promise<void> {
-  http.reloadTls(tlsOf(plan, pki))
+function renew(http: HttpServer, tls: ServerTls): Promise<void> {
+  http.reloadTls(tls)
   return Promise.resolve()
 }

@@ -1,8 +1,7 @@
 /** `hyperkube server`: runs the management server, which proxies requests of users to many clusters. */
-import { createWriteStream } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 
 import { kubeconfigText } from '#client/connection/kubeconfig.ts'
 import { aborted } from '#lib/abort.ts'
@@ -11,27 +10,20 @@ import { flag, type FlagGroups } from '#lib/flags/flags.ts'
 import { int, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 import { LOG_FLAGS } from '#lib/log/flags.ts'
-import { takeProcessLock } from '#lib/process/lock.ts'
 import { tidyWhenQuiet } from '#lib/process/tidy-memory.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { type ManagementPlan, type RunningManagement, startManagement } from '#management/server.ts'
 import { OWN_REPOSITORY } from '#model/own-image.ts'
 import { hyperkubeVersion, kubernetesVersion } from '#model/version.ts'
 
+import { AUDIT_FLAGS, openAuditLog } from './audit-log.ts'
+import { SERVER_COMMANDS } from './backup.ts'
+import { DATA_FLAGS, datastoreOf, ETCD_FLAGS, etcdFiles, lockData, serverDataDir } from './server-data.ts'
 import { createUpPrograms } from './up-programs.ts'
 
 const FLAGS = {
   server: {
-    'data-dir': flag(
-      string,
-      '',
-      'The `directory` with the state of the server (default: /var/lib/hyperkube-server for root, otherwise hyperkube-server in the XDG data directory)',
-    ),
-    datastore: flag(
-      string,
-      'sqlite',
-      'The `store` of the objects: sqlite, sqlite:FILE, or comma-separated URLs of an etcd cluster',
-    ),
+    ...DATA_FLAGS,
     listen: flag(string, '127.0.0.1:8443', 'The `address` and port for users and agents, such as 0.0.0.0:443'),
     'server-url': flag(
       string,
@@ -51,12 +43,21 @@ const FLAGS = {
     ),
     'api-port': flag(int, 0, 'Port on 127.0.0.1 of the API server of the management cluster. 0 picks a free port.'),
     'agent-image': flag(string, '', 'The `image` of the agent in imported clusters'),
-    'audit-log-path': flag(
+  },
+  replicas: {
+    ...ETCD_FLAGS,
+    'replica-token-file': flag(
       string,
       '',
-      'The `file` with one JSON line for each request: user, method, path and cluster (default: audit.log in the data directory; - is standard output)',
+      '`file` with the token of the replicas: a copy of replica-token in the data directory of another replica',
+    ),
+    'peer-address': flag(
+      string,
+      '',
+      'The `address` at which other replicas reach this one, with or without a port (default: that of --listen, or the first address of the machine)',
     ),
   },
+  'audit log': AUDIT_FLAGS,
   logs: LOG_FLAGS,
 } as const satisfies FlagGroups
 
@@ -74,6 +75,7 @@ export const server: Program = defineProgram({
     'An agent in each cluster connects to the server, so the server needs no access to the networks of clusters.',
   version: kubernetesVersion(),
   flags: FLAGS,
+  commands: [{ title: 'Available commands', commands: SERVER_COMMANDS }],
   run: runServer,
 })
 
@@ -82,15 +84,17 @@ async function runServer(invocation: ServerInvocation, signal: AbortSignal): Pro
   const startedMs = clock.elapsed()
   const plan = await planOf(invocation)
   await using closing = new AsyncDisposableStack()
-  await mkdir(plan.dataDir, { recursive: true, mode: 0o700 })
-  takeLock(plan.dataDir, closing)
+  await lockData(plan.dataDir, closing)
+  const audit = await openAuditLog({ ...invocation, defaultPath: join(plan.dataDir, 'audit.log') })
+  closing.defer(() => audit.close())
   const running = await startManagement(
     plan,
     {
       ...invocation,
       host: hostname(),
       graceMs: GRACE_MS,
-      audit: openAudit(invocation, plan, closing),
+      audit: (event) => audit.write(event),
+      lostAuditLines: () => audit.lost,
       // Replicas that share an etcd cluster would start the clusters of one another.
       upPrograms: plan.datastore.startsWith('sqlite:')
         ? createUpPrograms(join(plan.dataDir, 'clusters'), invocation.env)
@@ -136,7 +140,7 @@ function greeting({ url, ca, firstLogin }: RunningManagement, { dataDir }: Manag
 }
 
 async function planOf({ flags, env, cwd, readFile }: ServerInvocation): Promise<ManagementPlan> {
-  const dataDir = resolve(cwd, flags['data-dir'] === '' ? defaultDataDir(env) : flags['data-dir'])
+  const dataDir = serverDataDir(flags['data-dir'], { env, cwd })
   const [certificateFile, keyFile] = [flags['tls-cert-file'], flags['tls-private-key-file']]
   if ((certificateFile === '') !== (keyFile === ''))
     throw new ProgramError('--tls-cert-file and --tls-private-key-file must be set together')
@@ -144,7 +148,8 @@ async function planOf({ flags, env, cwd, readFile }: ServerInvocation): Promise<
     certificateFile === '' ? undefined : { certificate: await readFile(certificateFile), key: await readFile(keyFile) }
   return {
     dataDir,
-    datastore: flags.datastore === 'sqlite' ? `sqlite:${join(dataDir, 'store.db')}` : flags.datastore,
+    datastore: datastoreOf(flags.datastore, dataDir, cwd),
+    ...(await replicaPlan(flags, readFile)),
     listen: listenAddress(flags.listen),
     apiPort: flags['api-port'],
     serverUrl: serverUrl(flags['server-url']),
@@ -155,11 +160,14 @@ async function planOf({ flags, env, cwd, readFile }: ServerInvocation): Promise<
   }
 }
 
-function defaultDataDir({ XDG_DATA_HOME, HOME }: ServerInvocation['env']): string {
-  if (process.getuid?.() === 0) return '/var/lib/hyperkube-server'
-  if (XDG_DATA_HOME) return join(XDG_DATA_HOME, 'hyperkube-server')
-  if (HOME) return join(HOME, '.local', 'share', 'hyperkube-server')
-  throw new ProgramError('There is no home directory: set --data-dir')
+async function replicaPlan(
+  flags: ServerInvocation['flags'],
+  readFile: ServerInvocation['readFile'],
+): Promise<Pick<ManagementPlan, 'etcd' | 'replicaToken' | 'peerAddress'>> {
+  const tokenFile = flags['replica-token-file']
+  const token = tokenFile === '' ? undefined : await readFile(tokenFile)
+  const peerAddress = flags['peer-address'] === '' ? undefined : flags['peer-address']
+  return { etcd: etcdFiles(flags), replicaToken: token?.trim(), peerAddress }
 }
 
 function listenAddress(text: string): ManagementPlan['listen'] {
@@ -176,27 +184,6 @@ function serverUrl(text: string): string | undefined {
     url !== null && url.protocol === 'https:' && url.pathname === '/' && url.search === '' && url.username === ''
   if (!isPlain) throw new ProgramError(`--server-url: "${text}" is not of the form https://host[:port]`)
   return url.origin
-}
-
-function takeLock(dataDir: string, closing: AsyncDisposableStack): void {
-  const attempt = takeProcessLock(join(dataDir, 'server.lock'))
-  if (!('lock' in attempt))
-    throw new ProgramError(`A server is running in ${dataDir} already (process ${attempt.owner.pid})`)
-  closing.defer(() => attempt.lock.release())
-}
-
-function openAudit(
-  { flags, stdout, clock, log, cwd }: ServerInvocation,
-  { dataDir }: ManagementPlan,
-  closing: AsyncDisposableStack,
-): (event: object) => void {
-  const path = flags['audit-log-path'] === '' ? join(dataDir, 'audit.log') : flags['audit-log-path']
-  const line = (event: object): string => `${JSON.stringify({ time: new Date(clock.now()).toISOString(), ...event })}\n`
-  if (path === '-') return (event) => void stdout.write(line(event))
-  const file = createWriteStream(resolve(cwd, path), { flags: 'a', mode: 0o600 })
-  file.on('error', (error) => log.error(error, 'Failed to write the audit log', { path }))
-  closing.defer(() => new Promise<void>((done) => file.end(done)))
-  return (event) => void file.write(line(event))
 }
 
 /** Problems that the user can solve, without a stack trace. */

@@ -195,11 +195,12 @@ class Http1Writer implements ResponseWriter {
 
   drained(): Promise<void> {
     const response = this.#response
+    const { socket } = response
+    // The response knows its own queued bytes, and the socket those of frames written directly.
+    const isBehind = (): boolean =>
+      socket?.writableNeedDrain === true || response.writableLength >= response.writableHighWaterMark
+    if (this.isClosed || !isBehind()) return Promise.resolve()
     return new Promise((resolve) => {
-      const { socket } = response
-      // The response knows its own queued bytes, and the socket those of frames written directly.
-      const isBehind = response.writableNeedDrain || socket?.writableNeedDrain === true
-      if (this.isClosed || !isBehind) return resolve()
       const done = (): void => {
         socket?.off('drain', done)
         response.off('drain', done)
@@ -209,6 +210,10 @@ class Http1Writer implements ResponseWriter {
       socket?.on('drain', done)
       response.on('drain', done)
       response.on('close', done)
+      // Node hands corked bytes over in the next tick. If the socket has room for them, there is no event.
+      setImmediate(() => {
+        if (!isBehind()) done()
+      })
     })
   }
 

@@ -35,6 +35,8 @@ export class SendQueue {
   readonly #bulk = new Fifo<FrameSource>()
   /** Sources that wait for their turn or have a frame in the socket. */
   readonly #busy = new Set<FrameSource>()
+  /** Of all frames. */
+  sentBytes = 0
   #controlBytes = 0
   #inSocketBytes = 0
   #echo: Buffer | undefined
@@ -116,6 +118,7 @@ export class SendQueue {
   #send(message: Buffer, flushed: () => void): void {
     const bytes = message.length + OVERHEAD_BYTES
     this.#inSocketBytes += bytes
+    this.sentBytes += message.length
     const done = (): void => {
       this.#inSocketBytes -= bytes
       flushed()

@@ -66,6 +66,7 @@ export class Tunnel {
   readonly #missedOnce = new Set<number>()
   #nextDialed: number
   #lastAccepted = 0
+  #receivedBytes = 0
   #bufferedBytes = 0
   #windowBytes = 0
   #end: Error | undefined
@@ -90,6 +91,15 @@ export class Tunnel {
     return this.#streams.size
   }
 
+  /** Of all frames. */
+  get receivedBytes(): number {
+    return this.#receivedBytes
+  }
+
+  get sentBytes(): number {
+    return this.#queue.sentBytes
+  }
+
   /** Reads until the other side disconnects; rejects with the error that broke the connection. */
   async serve(): Promise<void> {
     const sync = this.#startSync()
@@ -98,6 +108,7 @@ export class Tunnel {
       for await (const { data, isBinary } of this.#connection) {
         if (this.#end !== undefined) break
         if (!isBinary) throw new FrameError('A message of the tunnel is text')
+        this.#receivedBytes += data.length
         this.#receive(decodeFrame(data))
       }
     } catch (error) {

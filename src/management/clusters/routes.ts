@@ -5,6 +5,7 @@ import { badRequestError, forbiddenError, notFoundError } from '#meta/status-err
 import { createMember } from '../access/members.ts'
 import { CLUSTER_OWNER } from '../access/memberships.ts'
 import { type Cluster, Clusters } from '../kinds/cluster.ts'
+import type { ClusterLinks } from '../links/link.ts'
 import type { TunnelHub } from '../links/tunnel-hub.ts'
 import type { Person } from '../person.ts'
 import type { Reply, Route, RouteCall } from '../port/route.ts'
@@ -27,6 +28,7 @@ import type { ClusterSource } from './source.ts'
 import { userKubeconfig } from './user-kubeconfig.ts'
 
 export interface ClusterRoutesOptions extends ClusterAccess {
+  readonly links: ClusterLinks
   readonly hub: TunnelHub
   readonly turns: ClusterTurns
   /** `https://manager.example`. */
@@ -179,8 +181,12 @@ async function removeCluster(options: ClusterRoutesOptions, call: PersonCall): P
   return { status: 200, body: { left: left ?? [] } }
 }
 
-async function cleanCluster({ objects, hub }: ClusterRoutesOptions, name: string, signal: AbortSignal): Promise<void> {
-  const link = hub.get(name)
+async function cleanCluster(
+  { objects, links }: ClusterRoutesOptions,
+  name: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const link = links.get(name)
   if (link === undefined) throw new Error('the agent is not connected')
   await removeFromCluster(clusterClient(link, objects.clock), signal)
 }

@@ -73,6 +73,8 @@ export interface ClusterStatus {
     readonly version?: string
     /** The address that the agent connects from. */
     readonly address?: string
+    /** The id of the replica of the server that it is connected to. */
+    readonly replica?: string
     readonly connectedAt?: string
     readonly disconnectedAt?: string
   }
@@ -153,7 +155,7 @@ export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
     nodes: record({ total: INTEGER, ready: INTEGER }),
     capacity: QUANTITIES,
     allocatable: QUANTITIES,
-    agent: record({ version: TEXT, address: TEXT, connectedAt: TIME, disconnectedAt: TIME }),
+    agent: record({ version: TEXT, address: TEXT, replica: TEXT, connectedAt: TIME, disconnectedAt: TIME }),
   }),
   columns: [
     { name: 'Display Name', jsonPath: '.spec.displayName' },

@@ -6,7 +6,7 @@ import { Secrets } from '#apis/core/v1.ts'
 import { acceptWebSocket } from '#lib/http/websocket.ts'
 import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 import { badRequestError, conflictError, unauthorizedError } from '#meta/status-errors.ts'
-import { isNotFound } from '#meta/status.ts'
+import { isNotFound, type StatusError } from '#meta/status.ts'
 
 import { type Cluster, Clusters } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
@@ -21,6 +21,7 @@ import type { MachineTunnels } from './machine-tunnels.ts'
 import { planRoute } from './plan-route.ts'
 import { findToken, useOnce } from './registration-check.ts'
 import type { TunnelHub } from './tunnel-hub.ts'
+import { claimUid } from './uid-claim.ts'
 
 export interface AgentRoutesOptions {
   readonly objects: ManagementObjects
@@ -57,6 +58,7 @@ const SILENCE_MS = 25_000
 
 export function agentRoutes(options: AgentRoutesOptions): readonly Route[] {
   const { objects } = options
+  // Between replicas, the uses of a token and the claim of a uid are safe by themselves; turns give clear answers.
   const registrations = new Turns()
   const route = (path: string, identify: (call: RouteCall) => Promise<Identified>): Route => ({
     method: 'GET',
@@ -174,22 +176,33 @@ async function register(
   refuseSecondImport(objects, cluster, uid)
   await useOnce(objects, token)
   const name = cluster.metadata.name ?? ''
+  if (!(await claimUid(objects, cluster, uid))) throw importedAlready(name)
+  await objects.change(Clusters, name, (now) => withUid(now, uid), { subresource: 'status' })
   await storeHash(objects, cluster, hashOf(credential))
-  await objects.change(Clusters, name, (now) => ({ ...now, status: { ...now.status, uid } }), { subresource: 'status' })
   return { cluster: name, agent: { uid, version: agentVersion, address: call.address } }
 }
 
+/** Throws StatusError if another cluster has registered meanwhile. */
+function withUid(now: Cluster, uid: string): Cluster {
+  if (now.status?.uid !== undefined && now.status.uid !== uid) throw otherCluster(now.metadata.name ?? '')
+  return { ...now, status: { ...now.status, uid } }
+}
+
+function otherCluster(name: string): StatusError {
+  return conflictError(CLUSTERS, name, 'another cluster has registered with this name')
+}
+
+function importedAlready(name: string, as?: string): StatusError {
+  return conflictError(CLUSTERS, name, `this cluster is imported already${as === undefined ? '' : `, as "${as}"`}`)
+}
+
+const CLUSTERS = { group: GROUP, resource: 'clusters' }
+
 function refuseSecondImport(objects: ManagementObjects, { metadata, status }: Cluster, uid: string): void {
-  const other = objects.list(Clusters).find((one) => one.status?.uid === uid && one.metadata.name !== metadata.name)
-  const resource = { group: GROUP, resource: 'clusters' }
-  if (other !== undefined)
-    throw conflictError(
-      resource,
-      metadata.name ?? '',
-      `this cluster is imported already, as "${other.spec.displayName}"`,
-    )
-  if (status?.uid !== undefined && status.uid !== uid)
-    throw conflictError(resource, metadata.name ?? '', 'another cluster has registered with this name')
+  const name = metadata.name ?? ''
+  const other = objects.list(Clusters).find((one) => one.status?.uid === uid && one.metadata.name !== name)
+  if (other !== undefined) throw importedAlready(name, other.spec.displayName)
+  if (status?.uid !== undefined && status.uid !== uid) throw otherCluster(name)
 }
 
 function parametersOf(call: RouteCall): AgentParameters {

@@ -1,58 +1,98 @@
 /** Keeps the tunnels of connected agents by cluster. Requests to a cluster use its newest tunnel. */
+import type { Duplex } from 'node:stream'
+
 import { API_SERVER_ADDRESS } from '#cluster-agent/agent.ts'
 import type { Clock } from '#lib/clock.ts'
-import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import type { Tunnel } from '#lib/tunnel/tunnel.ts'
 
-import type { ClusterLink, ClusterLinks } from './link.ts'
+import type { ClusterLinks } from './link.ts'
+import { type HttpLink, tunnelLink } from './tunnel-link.ts'
 
 interface Session {
   readonly tunnel: Tunnel
-  readonly link: ClusterLink & { readonly client: HttpClient }
+  readonly link: HttpLink
+}
+
+/** Called when the first tunnel of a cluster is there, and when the last one is gone. */
+type HubListener = (cluster: string, isConnected: boolean) => void
+
+export interface HubCounts {
+  readonly tunnels: number
+  readonly streams: number
+  readonly receivedBytes: number
+  readonly sentBytes: number
 }
 
 export interface TunnelHub extends ClusterLinks {
   /** Serves the tunnel until it ends. Rejects with the error that broke it. */
   serve(cluster: string, tunnel: Tunnel): Promise<void>
+  /** A stream to the API server of a cluster; undefined without a tunnel. */
+  dial(cluster: string): Duplex | undefined
+  /** Calls `listener` for all that are connected, and for each change. Returns a function that ends it. */
+  listen(listener: HubListener): () => void
+  /** The traffic of all tunnels. Bytes include those of tunnels that have ended. */
+  counts(): HubCounts
   /** Ends the tunnels of a cluster that was removed. */
   disconnect(cluster: string): void
-  close(): void
+  /** Ends all tunnels. Agents connect again, unless the server stops. */
+  disconnectAll(): void
 }
-
-/** Requests use HTTP/1.1 on streams of the tunnel, so the host is only a name. */
-const URL = `http://${API_SERVER_ADDRESS}`
 
 export function createTunnelHub(clock: Clock): TunnelHub {
   const sessions = new Map<string, Session[]>()
+  const listeners = new Set<HubListener>()
+  const tell = (cluster: string, isConnected: boolean): void => {
+    for (const listener of listeners) listener(cluster, isConnected)
+  }
+  const past = { receivedBytes: 0, sentBytes: 0 }
+  const newest = (cluster: string): Session | undefined => sessions.get(cluster)?.at(-1)
   const end = ({ tunnel, link }: Session): void => {
     link.client.close()
     void tunnel.close()
   }
   return {
-    get: (cluster) => sessions.get(cluster)?.at(-1)?.link,
+    get: (cluster) => newest(cluster)?.link,
     async serve(cluster, tunnel) {
-      const session = { tunnel, link: linkThrough(tunnel, clock) }
-      sessions.set(cluster, [...(sessions.get(cluster) ?? []), session])
+      const session = { tunnel, link: tunnelLink(clock, () => dialApi(tunnel)) }
+      const before = sessions.get(cluster)
+      sessions.set(cluster, [...(before ?? []), session])
+      if (before === undefined) tell(cluster, true)
       try {
         await tunnel.serve()
       } finally {
         session.link.client.close()
+        past.receivedBytes += tunnel.receivedBytes
+        past.sentBytes += tunnel.sentBytes
         const others = (sessions.get(cluster) ?? []).filter((other) => other !== session)
         if (others.length > 0) sessions.set(cluster, others)
-        else sessions.delete(cluster)
+        else if (sessions.delete(cluster)) tell(cluster, false)
       }
     },
+    dial(cluster) {
+      const session = newest(cluster)
+      return session === undefined ? undefined : dialApi(session.tunnel)
+    },
+    listen(listener) {
+      for (const cluster of sessions.keys()) listener(cluster, true)
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    counts: () => countsOf([...sessions.values()].flat(), past),
     disconnect: (cluster) => sessions.get(cluster)?.forEach(end),
-    close: () => [...sessions.values()].flat().forEach(end),
+    disconnectAll: () => [...sessions.values()].flat().forEach(end),
   }
 }
 
-function linkThrough(tunnel: Tunnel, clock: Clock): Session['link'] {
-  const connect = (): Promise<ReturnType<Tunnel['dial']>> =>
-    Promise.resolve(tunnel.dial('tcp', `${API_SERVER_ADDRESS}:443`))
+function countsOf(sessions: readonly Session[], past: Pick<HubCounts, 'receivedBytes' | 'sentBytes'>): HubCounts {
+  const sum = (of: (tunnel: Tunnel) => number): number => sessions.reduce((total, { tunnel }) => total + of(tunnel), 0)
   return {
-    client: createHttpClient({ clock, connect, http1Only: true }),
-    url: URL,
-    identityHeaders: ({ name, groups }) => ({ 'impersonate-user': name, 'impersonate-group': groups }),
+    tunnels: sessions.length,
+    streams: sum(({ streams }) => streams),
+    receivedBytes: past.receivedBytes + sum(({ receivedBytes }) => receivedBytes),
+    sentBytes: past.sentBytes + sum(({ sentBytes }) => sentBytes),
   }
+}
+
+function dialApi(tunnel: Tunnel): Duplex {
+  return tunnel.dial('tcp', `${API_SERVER_ADDRESS}:443`)
 }

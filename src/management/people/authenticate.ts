@@ -3,6 +3,7 @@
  * subprotocol, or in the session cookie. It refuses requests with several credentials or with a wrong one.
  */
 import { TOKEN_PROTOCOL } from '#auth/credentials/protocol-token.ts'
+import { splitToken } from '#cluster-agent/api-auth/token-text.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { forbiddenError, unauthorizedError } from '#meta/status-errors.ts'
 
@@ -31,6 +32,11 @@ export function identify(tokens: Tokens, exchange: Exchange, address: string): P
   const problem = hasCookie ? cookieProblem(exchange) : undefined
   if (problem !== undefined) throw forbiddenError({ group: '', resource: '' }, '', problem)
   return { ...caller, hasCookie }
+}
+
+/** The names of the tokens that a request shows, right or wrong. */
+export function tokenNamesOf(exchange: Exchange): readonly string[] {
+  return credentialsOf(exchange).flatMap(({ token }) => splitToken(token)?.name ?? [])
 }
 
 function credentialsOf({ headers, rawHeaders }: Exchange): readonly Credential[] {

@@ -54,8 +54,12 @@ export class LastUses {
 
   async #writeOne(name: string, { atMs, address }: LastUse): Promise<void> {
     const status = { lastUsedAt: timeOf(atMs), lastAddress: address }
+    // Another replica may have seen a later use.
+    const isLater = ({ status: { lastUsedAt } = {} }: Token): boolean =>
+      lastUsedAt === undefined || epochMsOf(lastUsedAt) < atMs
+    const change = (token: Token): Token | undefined => (isLater(token) ? { ...token, status } : undefined)
     try {
-      await this.#objects.change(Tokens, name, (token) => ({ ...token, status }), { subresource: 'status' })
+      await this.#objects.change(Tokens, name, change, { subresource: 'status' })
     } catch (error) {
       if (!isNotFound(error)) throw error
       this.#uses.delete(name)

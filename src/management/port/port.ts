@@ -23,8 +23,27 @@ export interface PortOptions {
   /** The client's address. */
   readonly addressOf: (exchange: Exchange) => string
   readonly audit: (event: AuditEvent) => void
+  /**
+   * Called for each request with its route, before its credentials are checked. Resolves to true if it has answered the
+   * request and somebody else records it. Throws StatusError to refuse the request.
+   */
+  readonly intercept?: (request: InterceptedRequest) => Promise<boolean>
+  /**
+   * Called when a request begins; what it returns is called when the request is over. Status 0: somebody else has
+   * answered.
+   */
+  readonly observe?: (exchange: Exchange) => (route: Route | undefined, status: number) => void
+  /** The id of the request in the audit log. Default: a new one. */
+  readonly auditIdOf?: (exchange: Exchange) => string | undefined
   readonly random: Random
   readonly log: Logger
+}
+
+export interface InterceptedRequest {
+  readonly exchange: Exchange
+  readonly route: Pick<Route, 'method' | 'path' | 'access'>
+  readonly address: string
+  readonly auditId: string
 }
 
 /** One request, after its response. */
@@ -54,16 +73,21 @@ interface Match {
 
 export function createPort(options: PortOptions): (exchange: Exchange) => Promise<void> {
   const table = options.routes.map((route) => ({ route, pattern: route.path.split('/').slice(1) }))
+  const { intercept = () => Promise.resolve(false), observe = () => () => undefined } = options
   return async (exchange) => {
-    const auditId = uuid(options.random)
+    const auditId = options.auditIdOf?.(exchange) ?? uuid(options.random)
     const address = options.addressOf(exchange)
+    const observed = observe(exchange)
     let match: Match | undefined
     let person: Person | undefined
     let status = 500
     let impersonated: string | undefined
+    let isPassedOn = false
     try {
       match = find(table, exchange)
       const { route } = match
+      isPassedOn = await intercept({ exchange, route, address, auditId })
+      if (isPassedOn) return
       if (route.access === 'person') {
         person = await options.authenticate(exchange, address)
         admit(exchange, match, person)
@@ -84,7 +108,8 @@ export function createPort(options: PortOptions): (exchange: Exchange) => Promis
       else send(exchange, { status, headers: retryAfter(known), body: known.status }, auditId)
     } finally {
       const event = eventOf(exchange, { match, person, address, auditId, status })
-      options.audit(impersonated === undefined ? event : { ...event, impersonated })
+      if (!isPassedOn) options.audit(impersonated === undefined ? event : { ...event, impersonated })
+      observed(match?.route, isPassedOn ? 0 : status)
     }
   }
 }

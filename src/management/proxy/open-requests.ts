@@ -54,9 +54,14 @@ export class OpenRequests {
     }
   }
 
+  /** Cuts all of them off. */
+  endAll(why: string): void {
+    for (const { controller } of this.#open) controller.abort(new Error(why))
+  }
+
   close(): void {
     this.#timer.cancel()
-    for (const { controller } of this.#open) controller.abort(new Error('The server is stopping'))
+    this.endAll('The server is stopping')
   }
 
   #check(): void {

@@ -40,6 +40,8 @@ GET /first-login                                  401    401  401     401    401
 POST /first-login                                 400    400  400     400    400   400   400     400    400      400
 GET /v3-public/oidc/:provider/login               404    404  404     404    404   404   404     404    404      404
 GET /v3-public/oidc/:provider/callback            401    401  401     401    401   401   401     401    401      401
+GET /metrics                                      401    403  403     403    403   200   403     403    200      200
+GET /v3/replicas/connect                          401    401  401     401    401   401   401     401    401      401
 GET /v3/connect                                   400    400  400     400    400   400   400     400    400      400
 GET /v3/connect/register                          400    400  400     400    400   400   400     400    400      400
 GET /v3/connect/config                            401    401  401     401    401   401   401     401    401      401

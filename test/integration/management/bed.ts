@@ -119,12 +119,16 @@ function startServer(
     graceMs: 1000,
     host: 'test',
     audit: (event: AuditEvent) => void audit.push(event),
+    lostAuditLines: () => 0,
     upPrograms,
     onFirstLogin: () => Promise.resolve(),
   }
   const plan = {
     dataDir,
     datastore: 'memory',
+    etcd: { ca: '', certificate: '', key: '' },
+    replicaToken: undefined,
+    peerAddress: undefined,
     listen: { host: '127.0.0.1', port: 0 },
     apiPort: 0,
     serverUrl: undefined,
@@ -203,6 +207,20 @@ async function runAgent(plan: AgentPlan, signal: AbortSignal): Promise<void> {
   } finally {
     await proxy.close()
     connection.close()
+  }
+}
+
+/** An agent that is no part of a bed. Returns a function that stops it. */
+export function runTestAgent(plan: Omit<AgentPlan, 'dataDir' | 'log'>): () => Promise<void> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'test-agent-'))
+  const quiet = { write: (_text: string, done: () => void) => done() }
+  const log = createLog({ clock: realClock, stream: quiet, errorStream: quiet }).logger
+  const stop = new AbortController()
+  const ended = runAgent({ ...plan, dataDir, log }, stop.signal)
+  return async () => {
+    stop.abort()
+    await ended
+    rmSync(dataDir, { recursive: true, force: true })
   }
 }
 

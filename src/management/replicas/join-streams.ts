@@ -1,0 +1,17 @@
+/** Joins two streams of tunnels: bytes, ends and errors of each become those of the other, with backpressure. */
+import type { Duplex } from 'node:stream'
+
+/** Each direction ends on its own. */
+export function joinStreams(one: Duplex, other: Duplex): void {
+  copy(one, other)
+  copy(other, one)
+}
+
+function copy(from: Duplex, to: Duplex): void {
+  from.on('error', (error) => to.destroy(error))
+  from.on('close', () => {
+    // `pipe` ends the other one after a stream that ended well.
+    if (!from.readableEnded) to.destroy(from.errored ?? undefined)
+  })
+  from.pipe(to)
+}
