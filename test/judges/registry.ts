@@ -92,6 +92,8 @@ conformance-reference | 15 | go | controllers reconcile scheduler | conformance/
   Our controllers and scheduler pass upstream's conformance tests beside upstream's kube-apiserver
 conformance-through-server | 15 | go | management cluster-agent lib | conformance/main.ts --needs api --through-server
   Upstream's conformance tests of the API pass through hyperkube server, on our cluster
+management-story | 15 | root go etcd sshd containers networks | management cluster-agent provision lib | upstream/management-story.ts
+  An imported, a built and a local cluster in one server: rights of a member, a killed server, agents that return
 management-watches | 2 | - | management cluster-agent lib/tunnel lib/http component | upstream/management-watches.ts
   1,000 watches through hyperkube server see every change once and in order
 conformance-imported | 20 | go | management cluster-agent lib | conformance/main.ts --reference --through-server

@@ -8,90 +8,166 @@ import { join } from 'node:path'
 import { realClock, sleep } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 
-import { end } from './kube-apiserver.ts'
+import { end, freePort } from './kube-apiserver.ts'
 import { HYPERKUBE } from './ours.ts'
 
 const PASSWORD = 'correct horse battery staple'
+const FIRST_PASSWORD = 'a password for one day'
 const MAX_BYTES = 16 << 20
 
-/** Starts a server with its data and logs in `folder`, and logs in as the administrator. */
-export async function startManagementServer(folder: string): Promise<ManagementServer> {
+/**
+ * Starts a server with its data and logs in `folder`, and logs in as the administrator. `host` is the address it listens
+ * on.
+ */
+export async function startManagementServer(folder: string, host = '127.0.0.1'): Promise<ManagementServer> {
   await mkdir(folder, { recursive: true })
-  const dataDir = join(folder, 'data')
-  const program = startProgram(['server', `--data-dir=${dataDir}`, '--listen=127.0.0.1:0'], join(folder, 'server.log'))
-  const [, url = ''] = await program.printed(/^Ready in \d+ ms: (\S+)/m)
-  const authority = join(dataDir, 'hyperkube-ca.crt')
-  const http = createHttpClient({ clock: realClock, tls: { ca: await readFile(authority, 'utf8') } })
-  const server = new ManagementServer({ url, folder, authority, http }, program.child)
-  await server.login(new URL(await readFile(join(dataDir, 'first-login'), 'utf8')).searchParams.get('code') ?? '')
+  const server = new ManagementServer(folder, `${host}:${await freePort()}`)
+  await server.start()
+  await server.login()
   return server
 }
 
-interface ServerFiles {
-  readonly url: string
-  readonly folder: string
-  /** The file with the authority of the server. */
-  readonly authority: string
-  readonly http: HttpClient
+export interface TestUser {
+  /** `u-x7k2p`. */
+  readonly name: string
+  readonly token: string
 }
 
 export class ManagementServer implements AsyncDisposable {
-  readonly #files: ServerFiles
+  readonly #folder: string
+  readonly #address: string
   readonly #closing = new AsyncDisposableStack()
+  #child: ChildProcess | undefined
+  #http: HttpClient | undefined
   #token = ''
 
-  constructor(files: ServerFiles, child: ChildProcess) {
-    this.#files = files
-    this.#closing.defer(() => end(child, 'SIGTERM'))
-    this.#closing.defer(() => files.http.close())
+  constructor(folder: string, address: string) {
+    this.#folder = folder
+    this.#address = address
+    this.#closing.defer(async () => {
+      if (this.#child !== undefined) await end(this.#child, 'SIGTERM')
+    })
+    this.#closing.defer(() => this.#http?.close())
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#closing.disposeAsync()
   }
 
-  /** Sets the administrator's password with the code of the link that the server printed. */
-  async login(code: string): Promise<void> {
-    const body = { code, password: PASSWORD, responseType: 'token' }
-    this.#token = ((await this.request('POST', '/v3-public/first-login', body)) as { readonly token: string }).token
+  /** Resolves when the server is ready. */
+  async start(): Promise<void> {
+    const flags = [`--data-dir=${this.#dataDir}`, `--listen=${this.#address}`]
+    const program = startProgram(['server', ...flags], join(this.#folder, 'server.log'))
+    this.#child = program.child
+    await program.printed(/^Ready in \d+ ms:/m)
+    this.#http ??= createHttpClient({ clock: realClock, tls: { ca: await readFile(this.#authority, 'utf8') } })
   }
 
+  /** Without notice. */
+  async kill(): Promise<void> {
+    if (this.#child !== undefined) await end(this.#child, 'SIGKILL')
+  }
+
+  /** Sets the administrator's password with the code of the link that the server printed. */
+  async login(): Promise<void> {
+    const link = new URL(await readFile(join(this.#dataDir, 'first-login'), 'utf8'))
+    const body = { code: link.searchParams.get('code'), password: PASSWORD, responseType: 'token' }
+    this.#token = ((await this.request('POST', '/v3-public/first-login', body)) as TestUser).token
+  }
+
+  /** As the administrator. Rejects for an error. */
   async request(method: string, path: string, body?: object): Promise<unknown> {
     return JSON.parse(await this.#send(method, path, body)) as unknown
   }
 
-  /** Imports the cluster of an administrator's kubeconfig. Returns a file with a kubeconfig that leads through the server. */
-  async importCluster(name: string, kubeconfig: string): Promise<string> {
-    const { url, folder, authority } = this.#files
-    const made = (await this.request('POST', '/v3/clusters', { displayName: name })) as Imported
-    const id = made.cluster.metadata.name
-    await applyManifest(kubeconfig, await this.#send('GET', new URL(made.manifestUrl).pathname))
-    const flags = [
-      `--server=${url}`,
-      `--certificate-authority=${authority}`,
-      `--token=${made.token}`,
-      `--kubeconfig=${kubeconfig}`,
-      `--credential-file=${join(folder, `${id}.credential`)}`,
-    ]
-    const agent = startProgram(['cluster-agent', ...flags], join(folder, `${id}.log`))
-    this.#closing.defer(() => end(agent.child, 'SIGTERM'))
-    await agent.printed(/Connected to the management server/)
-    const file = join(folder, `${id}.kubeconfig`)
-    await writeFile(file, await this.#send('POST', `/v3/clusters/${id}/kubeconfig`, {}), { mode: 0o600 })
-    await untilReady(() => this.request('GET', `/v3/clusters/${id}`))
+  /** A merge patch of a management object. */
+  async patch(path: string, body: object): Promise<void> {
+    await this.#send('PATCH', path, body, 'application/merge-patch+json')
+  }
+
+  /** The status of the answer, for the administrator or for another user. */
+  async statusOf(method: string, path: string, token: string = this.#token): Promise<number> {
+    const answer = await this.#ask(method, path, { token })
+    await answer.text(MAX_BYTES)
+    return answer.status
+  }
+
+  /** Posts as another user. */
+  async requestAs({ token }: TestUser, path: string, body: object): Promise<unknown> {
+    const answer = await this.#ask('POST', path, { body, token })
+    return JSON.parse(await answer.text(MAX_BYTES)) as unknown
+  }
+
+  async createUser(username: string): Promise<TestUser> {
+    const { name } = (await this.request('POST', '/v3/users', { username, password: FIRST_PASSWORD })) as TestUser
+    const body = { username, password: FIRST_PASSWORD, newPassword: PASSWORD, responseType: 'token' }
+    return { name, token: ((await this.request('POST', '/v3-public/login', body)) as TestUser).token }
+  }
+
+  /** A file with a kubeconfig of the user that leads through the server. */
+  async kubeconfigOf(id: string, user?: TestUser): Promise<string> {
+    const file = join(this.#folder, `${id}${user === undefined ? '' : `-${user.name}`}.kubeconfig`)
+    const token = user?.token ?? this.#token
+    const answer = await this.#ask('POST', `/v3/clusters/${id}/kubeconfig`, { body: {}, token })
+    await writeFile(file, await answer.text(MAX_BYTES), { mode: 0o600 })
     return file
   }
 
-  async #send(method: string, path: string, body?: object): Promise<string> {
-    const { http, url } = this.#files
-    const authorization = this.#token === '' ? {} : { authorization: `Bearer ${this.#token}` }
-    const headers = { 'content-type': 'application/json', ...authorization }
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
-    const answer = await http.request({ method, url: url + path, headers, ...sent })
+  /** Imports the cluster of an administrator's kubeconfig. Returns a file with a kubeconfig that leads through the server. */
+  async importCluster(name: string, kubeconfig: string): Promise<string> {
+    return this.kubeconfigOf(await this.importAs(name, kubeconfig))
+  }
+
+  /** The same. Returns the name of the Cluster. */
+  async importAs(displayName: string, kubeconfig: string): Promise<string> {
+    const made = (await this.request('POST', '/v3/clusters', { displayName })) as Imported
+    const id = made.cluster.metadata.name
+    await applyManifest(kubeconfig, await this.#send('GET', new URL(made.manifestUrl).pathname))
+    const flags = [
+      `--server=https://${this.#address}`,
+      `--certificate-authority=${this.#authority}`,
+      `--token=${made.token}`,
+      `--kubeconfig=${kubeconfig}`,
+      `--credential-file=${join(this.#folder, `${id}.credential`)}`,
+    ]
+    const agent = startProgram(['cluster-agent', ...flags], join(this.#folder, `${id}.log`))
+    this.#closing.defer(() => end(agent.child, 'SIGTERM'))
+    await agent.printed(/Connected to the management server/)
+    await untilReady(() => this.request('GET', `/v3/clusters/${id}`))
+    return id
+  }
+
+  get #dataDir(): string {
+    return join(this.#folder, 'data')
+  }
+
+  get #authority(): string {
+    return join(this.#dataDir, 'hyperkube-ca.crt')
+  }
+
+  async #send(method: string, path: string, body?: object, type?: string): Promise<string> {
+    const answer = await this.#ask(method, path, { ...(body && { body }), ...(type && { type }), token: this.#token })
     const text = await answer.text(MAX_BYTES)
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
     return text
   }
+
+  #ask(
+    method: string,
+    path: string,
+    { body, type = 'application/json', token }: RequestParts,
+  ): ReturnType<HttpClient['request']> {
+    if (this.#http === undefined) throw new Error('The server has not started')
+    const headers = { 'content-type': type, ...(token !== '' && { authorization: `Bearer ${token}` }) }
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+    return this.#http.request({ method, url: `https://${this.#address}`, path, headers, ...sent })
+  }
+}
+
+interface RequestParts {
+  readonly body?: object
+  readonly type?: string
+  readonly token: string
 }
 
 interface Imported {
@@ -108,7 +184,7 @@ interface Started {
 
 function startProgram(args: readonly string[], log: string): Started {
   const child = spawn(HYPERKUBE, args, { stdio: ['ignore', 'pipe', 'pipe'] })
-  const file = createWriteStream(log)
+  const file = createWriteStream(log, { flags: 'a' })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.pipe(file, { end: false })

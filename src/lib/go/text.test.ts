@@ -37,7 +37,7 @@ describe('goQuote()', () => {
   })
 })
 
-describe('goJson() for text', () => {
+describe('goJson() text', () => {
   it('escapes HTML characters, and writes bigints as numbers', () => {
     assert.equal(
       goJson({ '<': ['&', '>'], n: 2n ** 63n - 1n }),
@@ -48,7 +48,7 @@ describe('goJson() for text', () => {
   })
 })
 
-describe('goNumber() for text', () => {
+describe('goNumber() text', () => {
   for (const [value, text] of [
     [0, '0'],
     [-7, '-7'],
