@@ -20,6 +20,7 @@ describe('acceptStreams() for streams of the management server to a machine', ()
     [['worker'], 'machine'],
     [['etcd'], 'machine:1'],
     [['controlplane'], 'kube-apiserver:443'],
+    [['controlplane'], 'kube-apiserver-port'],
     [['etcd', 'controlplane', 'worker'], 'kube-apiserver:443'],
   ]
   for (const [roles, address] of ACCEPTED)
@@ -28,6 +29,7 @@ describe('acceptStreams() for streams of the management server to a machine', ()
   const REFUSED: readonly (readonly [roles: readonly NodeRole[], address: string])[] = [
     [['worker'], 'kube-apiserver:443'],
     [['etcd'], 'kube-apiserver:443'],
+    [['etcd', 'worker'], 'kube-apiserver-port'],
     [['controlplane'], '127.0.0.1:6443'],
     [['controlplane'], '127.0.0.1:22'],
     [['controlplane'], '10.0.0.1:443'],

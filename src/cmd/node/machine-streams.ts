@@ -1,6 +1,6 @@
 /**
- * Decides which streams of the management server the agent of a machine serves. `machine` is for the cluster builder,
- * `kube-apiserver` for control planes, other addresses only for allowed loopback ports.
+ * Decides which streams of the management server the agent of a machine serves. `machine` is for the cluster builder, two
+ * names lead to the API server of control planes, other addresses only to allowed loopback ports.
  */
 import { connectTo } from '#lib/tunnel/connect-to.ts'
 import type { Accept } from '#lib/tunnel/tunnel.ts'
@@ -11,6 +11,9 @@ import type { ApiServiceOptions } from './api-service.ts'
 /** The name of the builder's service in addresses. */
 const BUILDER = 'machine'
 const API_SERVER = 'kube-apiserver'
+/** The connections of the builder, which has its own credentials for the API server. */
+const API_SERVER_PORT = 'kube-apiserver-port'
+const toApiServer = connectTo(() => true)
 
 export interface StreamOptions extends ApiServiceOptions {
   readonly roles: readonly NodeRole[]
@@ -42,6 +45,7 @@ export function acceptStreams(options: StreamOptions, closing: AsyncDisposableSt
           (error: unknown) => stream.destroy(error as Error),
         )
       }
+    if (name === API_SERVER_PORT && roles.includes('controlplane')) return toApiServer('tcp', '127.0.0.1:6443')
     return toPorts(protocol, address)
   }
 }

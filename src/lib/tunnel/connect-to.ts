@@ -12,11 +12,12 @@ export function connectTo(allows: (protocol: string, address: string) => boolean
     const isPort = Number.isInteger(port) && port > 0 && port < 65_536
     if (protocol !== 'tcp' || colon < 0 || !isPort || !allows(protocol, address)) return undefined
     const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1')
-    return (stream) => join(stream, connect({ host, port, allowHalfOpen: true, noDelay: true }))
+    return (stream) => joinSocket(stream, connect({ host, port, allowHalfOpen: true, noDelay: true }))
   }
 }
 
-function join(stream: Duplex, socket: Socket): void {
+/** Copies in both directions until both have ended. Both directions of the socket must be able to end independently. */
+export function joinSocket(stream: Duplex, socket: Socket): void {
   socket.on('error', (error) => stream.destroy(error))
   // After its end, the stream may still have bytes to send.
   socket.on('close', () => {

@@ -24,13 +24,16 @@ export interface MachineTunnels {
   /** A stream to the builder's service of the machine; undefined without a tunnel. */
   dialBuilder(machine: string): Duplex | undefined
   apiServer(machine: string): ClusterLink | undefined
+  /** A connection to the port of the API server on the machine, for a client with its own credentials. */
+  dialApiPort(machine: string): Duplex | undefined
   /** Ends the tunnels of a machine that was removed. */
   disconnect(machine: string): void
   close(): void
 }
 
-/** The agent of a machine accepts only this address and that of the API server. */
+/** The agent of a machine accepts only these addresses and that of the API server. */
 const BUILDER_ADDRESS = 'machine'
+const API_PORT_ADDRESS = 'kube-apiserver-port'
 
 export function createMachineTunnels(clock: Clock): MachineTunnels {
   const sessions = new Map<string, readonly Session[]>()
@@ -56,6 +59,7 @@ export function createMachineTunnels(clock: Clock): MachineTunnels {
     isConnected: (machine) => sessions.has(machine),
     dialBuilder: (machine) => newest(machine)?.tunnel.dial('tcp', BUILDER_ADDRESS, { priority: 'bulk' }),
     apiServer: (machine) => newest(machine)?.link,
+    dialApiPort: (machine) => newest(machine)?.tunnel.dial('tcp', API_PORT_ADDRESS),
     disconnect: (machine) => sessions.get(machine)?.forEach(end),
     close: () => [...sessions.values()].flat().forEach(end),
   }

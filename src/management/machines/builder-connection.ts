@@ -2,6 +2,8 @@
  * Connects the cluster builder to the machines of a cluster through the tunnels of their agents, without SSH or any
  * access to their network.
  */
+import type { Duplex } from 'node:stream'
+
 import type { Connect } from '#provision/apply/connections.ts'
 import { MachineLost } from '#provision/machine.ts'
 import { connectThroughTunnel, type TunnelConnectOptions } from '#provision/tunnel/connect.ts'
@@ -9,10 +11,11 @@ import { connectThroughTunnel, type TunnelConnectOptions } from '#provision/tunn
 import { type Machine, Machines } from '../kinds/machine.ts'
 import type { MachineTunnels } from '../links/machine-tunnels.ts'
 import type { ManagementObjects } from '../objects.ts'
+import { openApiPort } from './api-port.ts'
 
 export interface MachineWaysOptions {
   readonly objects: Pick<ManagementObjects, 'list' | 'clock'>
-  readonly machines: Pick<MachineTunnels, 'dialBuilder'>
+  readonly machines: Pick<MachineTunnels, 'dialBuilder' | 'dialApiPort'>
 }
 
 /** The ways to the machines of a cluster. Names are those of nodes. */
@@ -25,6 +28,8 @@ export type MachineWays = (
   has(name: string): boolean
   /** Rejects with MachineLost while the agent of a machine is away. */
   readonly connect: Connect
+  /** A port of 127.0.0.1 that leads to the API server of any of these control planes whose agent is connected. */
+  apiPort(names: readonly string[], closing: AsyncDisposableStack): Promise<number>
 }
 
 export function machineWays({ objects, machines }: MachineWaysOptions): MachineWays {
@@ -42,6 +47,16 @@ export function machineWays({ objects, machines }: MachineWaysOptions): MachineW
           return stream
         }
         return connectThroughTunnel({ name, dial, home, payload, installs, clock: objects.clock }, signal)
+      },
+      apiPort(names, closing) {
+        const dial = (): Duplex | undefined => {
+          for (const name of names) {
+            const stream = machines.dialApiPort(find(name)?.metadata.name ?? '')
+            if (stream !== undefined) return stream
+          }
+          return undefined
+        }
+        return openApiPort(dial, closing)
       },
     }
   }

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 
 import { realClock } from '#lib/clock.ts'
 import { connectWebSocket, type WebSocketConnection, WebSocketError } from '#lib/http/websocket.ts'
-import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
+import { type Accept, Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 import { type Machine, MACHINE_CONNECTED, Machines } from '#management/kinds/machine.ts'
 
 import { HYPERKUBE } from '../../upstream/ours.ts'
@@ -92,11 +92,11 @@ export async function claimStatus(bed: ManagementBed, machine: MachineClaim): Pr
   return 101
 }
 
-/** A tunnel without services: the other side of a machine that does what a test wants. */
-export async function openTunnel(bed: ManagementBed, machine: MachineClaim): Promise<Tunnel> {
+/** The tunnel of a machine that serves what a test wants. */
+export async function openTunnel(bed: ManagementBed, machine: MachineClaim, accept?: Accept): Promise<Tunnel> {
   const connection = await claim(bed, machine)
   if (typeof connection === 'number') throw new Error(`The server answered ${connection}`)
-  const tunnel = new Tunnel(connection, { clock: realClock, side: 'agent' })
+  const tunnel = new Tunnel(connection, { clock: realClock, side: 'agent', ...(accept !== undefined && { accept }) })
   void tunnel.serve().catch(() => undefined)
   return tunnel
 }

@@ -1,0 +1,108 @@
+/** The ways of the server through the tunnels of machines: requests of users, and the connections of the builder. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { after, before, describe, it } from 'node:test'
+
+import type { Accept, Tunnel } from '#lib/tunnel/tunnel.ts'
+
+import { eventually, type ManagementBed, newCredential, startManagementBed } from './bed.ts'
+import { importCluster } from './downstream.ts'
+import { isConnected, type MachineClaim, machineNamed, machineToken, openTunnel } from './machine-bed.ts'
+
+const ALL = ['etcd', 'controlplane', 'worker']
+
+describe('tunnels of machines', () => {
+  let bed: ManagementBed
+  let cluster = ''
+  const stop = new AbortController()
+
+  before(async () => {
+    bed = await startManagementBed()
+    cluster = (await importCluster(bed, 'shop')).id
+  })
+  after(async () => {
+    stop.abort()
+    await bed[Symbol.asyncDispose]()
+  })
+
+  async function join(node: string, roles: MachineClaim['roles'] & object, accept?: Accept): Promise<Tunnel> {
+    const token = await machineToken(bed, cluster, { roles: ALL })
+    const tunnel = await openTunnel(bed, { mode: 'register', node, token, credential: newCredential(), roles }, accept)
+    await eventually(`${node} is connected`, () => isConnected(machineNamed(bed, cluster, node)))
+    return tunnel
+  }
+
+  /** Answers every request, and records the addresses of streams. */
+  function server(body: string, asked: string[]): Accept {
+    const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
+    return (_protocol, address) => {
+      asked.push(address)
+      return (stream) => stream.once('data', () => stream.end(answer))
+    }
+  }
+
+  const ask = async (): Promise<{ status: number; text: string }> =>
+    bed.request('GET', `/k8s/clusters/${cluster}/api/v1/namespaces/x/pods`, { token: bed.administrator })
+
+  it('carry requests of users to control planes only, and to another one when the first is gone', async () => {
+    const asked: string[] = []
+    const worker = await join('w-1', ['worker'], server('worker', asked))
+    const etcd = await join('e-1', ['etcd'], server('etcd', asked))
+    assert.equal((await ask()).status, 503)
+    assert.deepEqual(asked, [])
+    const first = await join('c-1', ['controlPlane'], server('first', []))
+    assert.equal((await ask()).text, 'first')
+    const second = await join('c-2', ['etcd', 'controlPlane'], server('second', []))
+    await first.close()
+    await eventually('the second serves', async () => (await ask()).text === 'second')
+    await second.close()
+    await eventually('nobody serves', async () => (await ask()).status === 503)
+    assert.deepEqual(asked, [])
+    for (const tunnel of [worker, etcd]) await tunnel.close()
+  })
+
+  it('give the builder a port that leads to the API server of a control plane that is connected', async () => {
+    await using closing = new AsyncDisposableStack()
+    const payload = (): never => {
+      throw new Error('nothing is uploaded')
+    }
+    const ways = bed.running.machines.ways(cluster, { home: '/opt/x', payload }, stop.signal)
+    const port = await ways.apiPort(['p-1', 'p-2', 'unknown'], closing)
+    const visit = async (greeting: string): Promise<string> => {
+      const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
+      socket.on('error', () => undefined)
+      socket.end(greeting)
+      return text(socket).catch(() => '')
+    }
+    assert.equal(await visit('anybody?'), '')
+    const echo: Accept = (_protocol, address) =>
+      address === 'kube-apiserver-port' ? (stream) => stream.pipe(stream) : undefined
+    const tunnel = await join('p-2', ['controlPlane'], echo)
+    const long = 'x'.repeat(1 << 20)
+    assert.deepEqual([await visit('hello'), (await visit(long)).length], ['hello', long.length])
+    const held = connect({ host: '127.0.0.1', port })
+    await once(held, 'connect')
+    held.on('error', () => undefined)
+    const ended = new Promise((resolve) => held.on('close', resolve))
+    held.write('x')
+    await once(held, 'data')
+    await tunnel.close()
+    await ended
+    assert.equal(await visit('again'), '')
+  })
+
+  it('close the port of the builder with its work', async () => {
+    const closing = new AsyncDisposableStack()
+    const payload = (): never => {
+      throw new Error('nothing is uploaded')
+    }
+    const ways = bed.running.machines.ways(cluster, { home: '/opt/x', payload }, stop.signal)
+    const port = await ways.apiPort([], closing)
+    await closing.disposeAsync()
+    const socket = connect({ host: '127.0.0.1', port })
+    const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException]
+    assert.equal(error.code, 'ECONNREFUSED')
+  })
+})
