@@ -228,7 +228,7 @@ function createParts(plan: ManagementPlan, foundation: Foundation): Parts {
   const { people, memberships } = accounts
   const hub = createTunnelHub(clock)
   const { local, upLinks, direct } = openLinks(foundation, hub)
-  const machines = createMachineParts({ ...accounts, objects, serverUrl, ca, links: direct })
+  const machines = createMachineParts({ ...accounts, objects, hub, serverUrl, ca, links: direct })
   const { links } = machines
   const open = new OpenRequests(objects)
   objects.listen(Clusters, ({ metadata }, isDeleted) => isDeleted && hub.disconnect(metadata.name ?? ''))

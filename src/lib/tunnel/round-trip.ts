@@ -20,8 +20,18 @@ export class RoundTrip {
 
   /** 0 until the first answer. Probes again if the last probe is old. */
   get shortestMs(): number {
-    if (!this.#isOpen && this.#clock.elapsed() - this.#sentAtMs >= PROBE_EVERY_MS) this.probe()
+    this.refresh()
     return this.#shortestMs
+  }
+
+  /** The time since the last probe was sent, if it has no answer yet; otherwise 0. */
+  get waitingMs(): number {
+    return this.#isOpen ? this.#clock.elapsed() - this.#sentAtMs : 0
+  }
+
+  /** Probes again if the last probe is old and was answered. */
+  refresh(): void {
+    if (!this.#isOpen && this.#clock.elapsed() - this.#sentAtMs >= PROBE_EVERY_MS) this.probe()
   }
 
   probe(): void {

@@ -632,6 +632,31 @@ describe('tunnel of version 2', () => {
     assert.ok(most <= 2.5 * MIB, `${most} bytes in flight`)
   })
 
+  it('reports no silence of a peer that answers, however long nobody asked', async () => {
+    const { clock, server } = pair(2, { delayMs: 20 })
+    await turns()
+    await clock.advance(60_000)
+    assert.equal(server.silentMs(), 0)
+    await clock.advance(100)
+    assert.equal(server.silentMs(), 0)
+  })
+
+  it('reports for how long a peer has not answered a probe', async () => {
+    const { clock, tunnel, send, of } = strange(2)
+    await turns()
+    await clock.advance(5000)
+    assert.equal(tunnel.silentMs(), 5000)
+    assert.equal(of(FRAME_KINDS.probe).length, 1)
+    // Any frame is a sign of life.
+    send(1, FRAME_KINDS.open, open)
+    await turns()
+    await clock.advance(2000)
+    assert.equal(tunnel.silentMs(), 2000)
+    send(0, FRAME_KINDS.echo, of(FRAME_KINDS.probe)[0]?.body)
+    await turns()
+    assert.equal(tunnel.silentMs(), 0)
+  })
+
   it('answers only the latest of many probes', async () => {
     const [socket] = SimulatedWebSocket.pair({ clock: createVirtualClock(), protocol: TUNNEL_PROTOCOL })
     let sent = 0

@@ -71,6 +71,7 @@ export class Tunnel {
   #windowBytes = 0
   #end: Error | undefined
   #isClosing = false
+  #receivedAtMs: number
 
   constructor(connection: WebSocketConnection, options: TunnelOptions) {
     const { clock, side = 'server', accept = () => undefined, maxBufferedBytes = MAX_BUFFERED_BYTES } = options
@@ -81,6 +82,7 @@ export class Tunnel {
     this.#accept = accept
     this.#maxBufferedBytes = maxBufferedBytes
     this.#nextDialed = side === 'server' ? 2 : 1
+    this.#receivedAtMs = clock.elapsed()
     const overflowed = (): void => this.#break(new TunnelError('overflow', 'The peer reads no control frames'))
     this.#queue = new SendQueue(connection, { overflowed })
     this.#roundTrip = new RoundTrip(clock, (body) => this.#control(0, FRAME_KINDS.probe, body))
@@ -100,6 +102,13 @@ export class Tunnel {
     return this.#queue.sentBytes
   }
 
+  /** For how long the other side has sent nothing although a probe waits for its answer. Sends a probe if none does. */
+  silentMs(): number {
+    if (this.protocolVersion === 1) return 0
+    this.#roundTrip.refresh()
+    return Math.min(this.#roundTrip.waitingMs, this.#clock.elapsed() - this.#receivedAtMs)
+  }
+
   /** Reads until the other side disconnects; rejects with the error that broke the connection. */
   async serve(): Promise<void> {
     const sync = this.#startSync()
@@ -109,6 +118,7 @@ export class Tunnel {
         if (this.#end !== undefined) break
         if (!isBinary) throw new FrameError('A message of the tunnel is text')
         this.#receivedBytes += data.length
+        this.#receivedAtMs = this.#clock.elapsed()
         this.#receive(decodeFrame(data))
       }
     } catch (error) {

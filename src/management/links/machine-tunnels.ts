@@ -21,6 +21,8 @@ export interface MachineTunnels {
   /** Serves the tunnel until it ends. Rejects with the error that broke it. */
   serve(machine: string, tunnel: Tunnel): Promise<void>
   isConnected(machine: string): boolean
+  /** For how long the agent has not answered a probe; 0 without a tunnel. Sends a probe if none waits. */
+  silentMs(machine: string): number
   /** A stream to the builder's service of the machine; undefined without a tunnel. */
   dialBuilder(machine: string): Duplex | undefined
   apiServer(machine: string): ClusterLink | undefined
@@ -57,6 +59,7 @@ export function createMachineTunnels(clock: Clock): MachineTunnels {
       }
     },
     isConnected: (machine) => sessions.has(machine),
+    silentMs: (machine) => newest(machine)?.tunnel.silentMs() ?? 0,
     dialBuilder: (machine) => newest(machine)?.tunnel.dial('tcp', BUILDER_ADDRESS, { priority: 'bulk' }),
     apiServer: (machine) => newest(machine)?.link,
     dialApiPort: (machine) => newest(machine)?.tunnel.dial('tcp', API_PORT_ADDRESS),

@@ -32,6 +32,8 @@ export interface TunnelHub extends ClusterLinks {
   listen(listener: HubListener): () => void
   /** The traffic of all tunnels. Bytes include those of tunnels that have ended. */
   counts(): HubCounts
+  /** For how long the agent of a cluster has not answered a probe; 0 without a tunnel. Sends a probe if none waits. */
+  silentMs(cluster: string): number
   /** Ends the tunnels of a cluster that was removed. */
   disconnect(cluster: string): void
   /** Ends all tunnels. Agents connect again, unless the server stops. */
@@ -78,6 +80,7 @@ export function createTunnelHub(clock: Clock): TunnelHub {
       return () => void listeners.delete(listener)
     },
     counts: () => countsOf([...sessions.values()].flat(), past),
+    silentMs: (cluster) => newest(cluster)?.tunnel.silentMs() ?? 0,
     disconnect: (cluster) => sessions.get(cluster)?.forEach(end),
     disconnectAll: () => [...sessions.values()].flat().forEach(end),
   }

@@ -9,6 +9,7 @@ import type { MachineAgents } from '../links/agent-routes.ts'
 import type { ClusterLinks } from '../links/link.ts'
 import { createMachineTunnels, type MachineTunnels } from '../links/machine-tunnels.ts'
 import { rememberRemoved } from '../links/removed-machines.ts'
+import type { TunnelHub } from '../links/tunnel-hub.ts'
 import type { ManagementObjects } from '../objects.ts'
 import type { Route } from '../port/route.ts'
 import { type MachineWays, machineWays } from './builder-connection.ts'
@@ -28,18 +29,28 @@ export interface MachineParts {
   close(): void
 }
 
-export function createMachineParts(options: MachineRoutesOptions & { readonly links: ClusterLinks }): MachineParts {
-  const { objects, links } = options
+export interface MachinePartsOptions extends MachineRoutesOptions {
+  /** The links without machines. */
+  readonly links: ClusterLinks
+  readonly hub: Pick<TunnelHub, 'silentMs'>
+}
+
+export function createMachineParts(options: MachinePartsOptions): MachineParts {
+  const { objects } = options
   const tunnels = createMachineTunnels(objects.clock)
   objects.listen(Machines, (machine, isDeleted) => isDeleted && endMachine(machine, tunnels, objects))
+  const links = withFallback({ ...options, machines: tunnels })
   return {
     tunnels,
     ways: machineWays({ objects, machines: tunnels }),
-    links: withFallback({ links, machines: tunnels, objects }),
+    links,
     agents: { tunnels, onChange: (machine, agent) => void recordMachine(objects, machine, agent) },
     routes: machineRoutes(options),
     controllers: [createMachineStatus(tunnels)],
-    close: () => tunnels.close(),
+    close() {
+      links.close()
+      tunnels.close()
+    },
   }
 }
 

@@ -5,10 +5,13 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 
-import type { Accept, Tunnel } from '#lib/tunnel/tunnel.ts'
+import { realClock, sleep } from '#lib/clock.ts'
+import { connectWebSocket } from '#lib/http/websocket.ts'
+import { secureRandom, uuid } from '#lib/random.ts'
+import { type Accept, type Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 
 import { eventually, type ManagementBed, newCredential, startManagementBed } from './bed.ts'
-import { importCluster } from './downstream.ts'
+import { connected, importCluster } from './downstream.ts'
 import { isConnected, type MachineClaim, machineNamed, machineToken, openTunnel } from './machine-bed.ts'
 
 const ALL = ['etcd', 'controlplane', 'worker']
@@ -27,10 +30,15 @@ describe('tunnels of machines', () => {
     await bed[Symbol.asyncDispose]()
   })
 
-  async function join(node: string, roles: MachineClaim['roles'] & object, accept?: Accept): Promise<Tunnel> {
-    const token = await machineToken(bed, cluster, { roles: ALL })
+  async function join(
+    node: string,
+    roles: MachineClaim['roles'] & object,
+    accept?: Accept,
+    id = cluster,
+  ): Promise<Tunnel> {
+    const token = await machineToken(bed, id, { roles: ALL })
     const tunnel = await openTunnel(bed, { mode: 'register', node, token, credential: newCredential(), roles }, accept)
-    await eventually(`${node} is connected`, () => isConnected(machineNamed(bed, cluster, node)))
+    await eventually(`${node} is connected`, () => isConnected(machineNamed(bed, id, node)))
     return tunnel
   }
 
@@ -61,6 +69,31 @@ describe('tunnels of machines', () => {
     await eventually('nobody serves', async () => (await ask()).status === 503)
     assert.deepEqual(asked, [])
     for (const tunnel of [worker, etcd]) await tunnel.close()
+  })
+
+  it('carry requests of users while the agent of the cluster is connected but does not answer', async () => {
+    const { id, token } = await importCluster(bed, 'frozen')
+    const parameters = { uid: uuid(secureRandom), agentVersion: '0', credential: newCredential() }
+    // It answers pings of the WebSocket, but nothing reads the tunnel.
+    const frozen = await connectWebSocket({
+      clock: realClock,
+      url: `${bed.url.replace('https', 'wss')}/v3/connect/register`,
+      protocols: [TUNNEL_PROTOCOL],
+      headers: {
+        'x-api-tunnel-token': token,
+        'x-api-tunnel-params': Buffer.from(JSON.stringify(parameters)).toString('base64'),
+      },
+      tls: { ca: bed.ca },
+    })
+    await connected(bed, id)
+    const plane = await join('f-1', ['controlPlane'], server('plane', []), id)
+    await eventually('the plane serves', async () => {
+      const asking = bed.request('GET', `/k8s/clusters/${id}/api/v1/pods`, { token: bed.administrator })
+      const late = sleep(realClock, 1000).then(() => undefined)
+      return (await Promise.race([asking, late]))?.text === 'plane'
+    })
+    await plane.close()
+    frozen.destroy()
   })
 
   it('give the builder a port that leads to the API server of a control plane that is connected', async () => {
