@@ -31,6 +31,7 @@ export type Need =
   | 'dnsperf'
   | 'wine'
   | 'vm'
+  | 'slapd'
 
 interface Requirement {
   /** The program or file that shows that the requirement is met. */
@@ -62,6 +63,7 @@ export const REQUIREMENTS: Readonly<Record<Need, Requirement | undefined>> = {
   kubectl: { program: 'kubectl', packages: ['kubernetes-client'] },
   dnsperf: { program: 'dnsperf', packages: ['dnsperf', 'util-linux'] },
   wine: { program: 'wine', packages: ['wine', 'wine64'] },
+  slapd: { program: '/usr/sbin/slapd', packages: ['slapd', 'ldap-utils'] },
   vm: {
     program: 'qemu-system-x86_64',
     packages: ['qemu-system-x86', 'linux-image-cloud-amd64', 'debootstrap', 'e2fsprogs', 'openssh-client'],
@@ -96,6 +98,8 @@ management-story | 15 | root go etcd sshd containers networks | management clust
   An imported, a built and a local cluster in one server: rights of a member, a killed server, agents that return
 management-watches | 2 | - | management cluster-agent lib/tunnel lib/http component | upstream/management-watches.ts
   1,000 watches through hyperkube server see every change once and in order
+identity-providers | 1 | slapd | management cluster-agent/api-auth lib/http lib/jwt | upstream/identity-providers.ts
+  Debian's slapd and npm's oidc-provider log users in to hyperkube server, and their groups give rights
 conformance-imported | 20 | go | management cluster-agent lib | conformance/main.ts --reference --through-server
   Upstream's conformance tests of controllers pass through hyperkube server, on upstream's kube-apiserver
 
@@ -278,6 +282,8 @@ kubelet-faults | 20 | root go containers | kubelet cri containerd | reliability/
   Both kubelets behave alike on a full disk, a cut network and a hanging runtime
 management-load | 3 | - | management cluster-agent component lib | reliability/management-load.ts
   hyperkube server serves 100 users and 200 clusters while agents, tunnels and the server are killed
+management-defences | 15 | - | management cluster-agent component/forwarding lib/tunnel | reliability/management-defences.ts
+  Each defence of hyperkube server against an attack is missed by a test when it is disabled
 worker-kills | 25 | root containers networks | supervisor | reliability/worker.ts
   The supervisor restarts a worker's processes in order over 200 rounds of kills
 test-suite | 600 | root | - | reliability/main.ts suite

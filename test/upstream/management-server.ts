@@ -1,7 +1,7 @@
 /** Runs `hyperkube server` and imports clusters with `hyperkube cluster-agent`, as separate programs. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
+import { createWriteStream, readFileSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -66,6 +66,22 @@ export class ManagementServer implements AsyncDisposable {
   /** Without notice. */
   async kill(): Promise<void> {
     if (this.#child !== undefined) await end(this.#child, 'SIGKILL')
+  }
+
+  get url(): string {
+    return `https://${this.#address}`
+  }
+
+  /** PEM of the authority of the server. */
+  get authority(): string {
+    return readFileSync(this.#authority, 'utf8')
+  }
+
+  /** The response to a request with any token, or without one. */
+  async answer(request: PlainRequest): Promise<{ readonly status: number; readonly text: string }> {
+    const { method, path, token = '', body } = request
+    const response = await this.#ask(method, path, { token, ...(body !== undefined && { body }) })
+    return { status: response.status, text: await response.text(MAX_BYTES) }
   }
 
   /** Sets the administrator's password with the code of the link that the server printed. */
@@ -168,6 +184,13 @@ interface RequestParts {
   readonly body?: object
   readonly type?: string
   readonly token: string
+}
+
+export interface PlainRequest {
+  readonly method: string
+  readonly path: string
+  readonly token?: string
+  readonly body?: object
 }
 
 interface Imported {

@@ -1,0 +1,132 @@
+/** Every route for people, for a user with each of the built-in roles. A role or route without an expectation fails. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+
+import { BUILT_IN_ROLES } from '#management/access/built-in-roles.ts'
+import { Members, Projects } from '#management/kinds/access.ts'
+
+import { type ManagementBed, startManagementBed } from './bed.ts'
+import { connected, type EchoCluster, importCluster, startEchoCluster } from './downstream.ts'
+
+/** Tests of their own have these: they end the session, or the cluster. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['POST /v3/logout', 'DELETE /v3/clusters/:cluster'])
+
+const CLUSTER_ROLES = Object.keys(BUILT_IN_ROLES).filter((name) => BUILT_IN_ROLES[name]?.scope === 'cluster')
+
+/**
+ * For each route the status for roles of the server, and for roles in the cluster or in one of its projects; then the roles
+ * with another status. Bodies are empty and names unknown: 400 and 404 are answers to
+ * somebody who may use the route.
+ */
+const TABLE = `
+GET /v3/me                                                200 200
+POST /v3/me/password                                      400 400
+GET /v3/tokens                                            200 200
+POST /v3/tokens                                           201 201
+DELETE /v3/tokens/:name                                   404 404
+GET /v3/users                                             403 403  200:administrator,users-manage
+POST /v3/users                                            403 403  400:administrator,users-manage
+PATCH /v3/users/:name                                     403 403  404:administrator,users-manage
+DELETE /v3/users/:name                                    403 403  404:administrator,users-manage
+GET /v3/roles                                             200 200
+POST /v3/roles                                            403 403  400:administrator,roles-manage
+GET /v3/roles/:role                                       404 404
+PATCH /v3/roles/:role                                     403 403  404:administrator,roles-manage
+DELETE /v3/roles/:role                                    403 403  404:administrator,roles-manage
+GET /v3/members                                           403 403  200:administrator,users-manage
+POST /v3/members                                          403 403  400:administrator,users-manage
+DELETE /v3/members/:member                                403 403  404:administrator,users-manage
+GET /v3/clusters                                          200 200
+POST /v3/clusters                                         403 403  400:administrator,clusters-create
+GET /v3/clusters/:cluster                                 404 200  200:administrator
+POST /v3/clusters/:cluster/registration                   404 403  201:administrator,cluster-owner
+POST /v3/clusters/:cluster/kubeconfig                     404 200  200:administrator
+GET /v3/clusters/:cluster/members                         404 200  200:administrator
+POST /v3/clusters/:cluster/members                        404 403  400:administrator,cluster-owner,members-manage
+DELETE /v3/clusters/:cluster/members/:member              404 403  404:administrator,cluster-owner,members-manage
+GET /v3/clusters/:cluster/projects                        404 200  200:administrator
+POST /v3/clusters/:cluster/projects                       404 403  400:administrator,cluster-owner,projects-create
+PATCH /v3/clusters/:cluster/projects/:project             404 403  404:administrator,cluster-owner
+DELETE /v3/clusters/:cluster/projects/:project            404 403  404:administrator,cluster-owner
+POST /v3/clusters/:cluster/projects/:project/namespaces   404 403  404:administrator,cluster-owner
+POST /v3/clusters/:cluster/namespaces/:namespace/move     404 403  400:administrator,cluster-owner
+POST /v3/clusters/:cluster/start                          404 403  400:administrator,cluster-owner
+POST /v3/clusters/:cluster/stop                           404 403  400:administrator,cluster-owner
+POST /v3/clusters/:cluster/fork                           404 403  400:administrator,cluster-owner
+GET /v3/clusters/:cluster/machines                        404 403  200:administrator,${CLUSTER_ROLES.join(',')}
+POST /v3/clusters/:cluster/machines/registration          404 403  201:administrator,cluster-owner
+DELETE /v3/clusters/:cluster/machines/:machine            404 403  404:administrator,cluster-owner
+`
+
+interface Row {
+  readonly route: string
+  readonly global: number
+  readonly inside: number
+  /** By role. */
+  readonly others: ReadonlyMap<string, number>
+}
+
+const ROWS: readonly Row[] = TABLE.trim()
+  .split('\n')
+  .map((line) => {
+    const [method = '', path = '', global = '', inside = '', exceptions = ''] = line.split(/ +/)
+    const [status = '', roles = ''] = exceptions.split(':')
+    const others = roles.split(',').flatMap((role) => (role === '' ? [] : [[role, Number(status)] as const]))
+    return { route: `${method} ${path}`, global: Number(global), inside: Number(inside), others: new Map(others) }
+  })
+
+describe('a user with one role', () => {
+  let bed: ManagementBed
+  let echo: EchoCluster
+  let cluster = ''
+  let visitor: { readonly name: string; readonly token: string }
+
+  before(async () => {
+    bed = await startManagementBed()
+    echo = await startEchoCluster()
+    const imported = await importCluster(bed, 'echo')
+    cluster = imported.id
+    bed.runAgent(echo.kubeconfig, imported.token)
+    await connected(bed, cluster)
+    const spec = { cluster, displayName: 'P', namespaces: ['web'] }
+    await bed.running.objects.create(Projects, { metadata: { name: 'p' }, spec })
+    visitor = await bed.createUser('visitor')
+  })
+  after(async () => {
+    await bed[Symbol.asyncDispose]()
+    await echo[Symbol.asyncDispose]()
+  })
+
+  async function statusOf(route: string): Promise<number> {
+    const [method = '', path = ''] = route.split(' ')
+    const target = path.replace(':cluster', cluster).replaceAll(/:\w+/g, 'unknown')
+    const body = method === 'POST' || method === 'PATCH' ? { body: {} } : {}
+    return (await bed.request(method, target, { token: visitor.token, ...body })).status
+  }
+
+  it('has a row for every route below /v3', () => {
+    const routes = bed.running.routes.filter(({ path, access }) => access === 'person' && path.startsWith('/v3/'))
+    const wanted = routes.map(({ method, path }) => `${method} ${path}`).filter((route) => !ELSEWHERE.has(route))
+    assert.deepEqual(new Set(ROWS.map(({ route }) => route)), new Set(wanted))
+  })
+
+  for (const [role, { scope }] of Object.entries(BUILT_IN_ROLES)) {
+    it(`gets the listed status with ${role}`, async () => {
+      const place = { global: {}, cluster: { cluster }, project: { project: 'p' } }[scope]
+      const spec = { role, user: visitor.name, ...place }
+      const member = await bed.running.objects.create(Members, { metadata: { generateName: 'm-' }, spec })
+      const found: string[] = []
+      for (const { route } of ROWS) found.push(`${route} ${await statusOf(route)}`)
+      await bed.running.objects.delete(Members, member.metadata.name ?? '')
+      const wanted = ROWS.map(
+        ({ route, global, inside, others }) => `${route} ${others.get(role) ?? (scope === 'global' ? global : inside)}`,
+      )
+      assert.deepEqual(found, wanted)
+    })
+  }
+
+  it('gets nothing in the cluster without a role there', async () => {
+    for (const { route, global } of ROWS.filter((row) => row.route.includes(':cluster')))
+      assert.deepEqual([route, await statusOf(route)], [route, global])
+  })
+})
