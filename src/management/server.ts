@@ -43,7 +43,7 @@ import { memberRoutes } from './roles/member-routes.ts'
 import { namespaceRoutes } from './roles/namespace-routes.ts'
 import { projectRoutes } from './roles/project-routes.ts'
 import { roleRoutes } from './roles/role-routes.ts'
-import { ClusterTurns } from './turns.ts'
+import { ClusterTurns, Turns } from './turns.ts'
 import { createUpController, type UpTools } from './up-clusters/controller.ts'
 import { UpLinks } from './up-clusters/links.ts'
 import type { UpPrograms } from './up-clusters/programs.ts'
@@ -300,6 +300,7 @@ type RouteParts = Parameters<typeof clusterProxyRoutes>[0] &
 function routesOf(parts: RouteParts, operation: Operation, replica: string): readonly Route[] {
   const { objects, people, hasUpClusters } = parts
   const sources = hasUpClusters ? [upSource(parts)] : []
+  const namespaceTurns = new Turns()
   return [
     ...basicRoutes(parts),
     ...operation.routes,
@@ -314,8 +315,8 @@ function routesOf(parts: RouteParts, operation: Operation, replica: string): rea
     ...parts.machines.routes,
     ...roleRoutes(parts),
     ...memberRoutes({ ...parts, keepsAdministrator: (removed) => people.keepsAdministrator(removed) }),
-    ...projectRoutes(parts),
-    ...namespaceRoutes(parts),
+    ...projectRoutes({ ...parts, namespaceTurns }),
+    ...namespaceRoutes({ ...parts, namespaceTurns }),
     ...clusterProxyRoutes(parts),
   ]
 }

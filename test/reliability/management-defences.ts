@@ -7,7 +7,9 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-import { type Defence, DEFENCES } from './management/defences.ts'
+import { CLUSTER_DEFENCES } from './management/cluster-defences.ts'
+import type { Defence } from './management/defence.ts'
+import { PEOPLE_DEFENCES } from './management/people-defences.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const PARTS = ['bin', 'package.json', 'scripts', 'src', 'test', 'tsconfig.json']
@@ -15,7 +17,7 @@ const PARTS = ['bin', 'package.json', 'scripts', 'src', 'test', 'tsconfig.json']
 const TIMEOUT_MS = 180_000
 
 const [only = ''] = process.argv.slice(2)
-const defences = DEFENCES.filter(({ attack }) => attack.includes(only))
+const defences = [...CLUSTER_DEFENCES, ...PEOPLE_DEFENCES].filter(({ attack }) => attack.includes(only))
 const copy = mkdtempSync(join(tmpdir(), 'management-defences-'))
 try {
   copySources()

@@ -4,9 +4,11 @@
  * with PKCE. Groups of both give rights.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+
+import { realClock, sleep } from '#lib/clock.ts'
 
 import { type CertificateFiles, writeCertificate } from './identity-providers/certificate.ts'
 import { CLIENT, startOpenIdProvider } from './identity-providers/openid.ts'
@@ -98,7 +100,7 @@ async function logIn(name: string, username: string, password: string): Promise<
     const answer = await ask('POST', '/v3-public/login', { body })
     if (answer.status !== 404) return answer
     // The server has not seen the new AuthProvider yet.
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await sleep(realClock, 100)
   }
 }
 

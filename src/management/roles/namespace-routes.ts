@@ -1,6 +1,6 @@
 /** The routes of namespaces: creates one in a project, and moves one to another project. */
 import { Namespaces } from '#apis/core/v1.ts'
-import { badRequestError, conflictError, notFoundError, serviceUnavailableError } from '#meta/status-errors.ts'
+import { badRequestError, notFoundError, serviceUnavailableError } from '#meta/status-errors.ts'
 
 import { projectsOf } from '../access/members.ts'
 import { clusterClient } from '../clusters/cluster-client.ts'
@@ -17,9 +17,15 @@ import { type Cluster } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
 import type { ClusterLinks } from '../links/link.ts'
 import type { Reply, Route } from '../port/route.ts'
-import { managedProject, namesField, requireNamespaces } from './project-routes.ts'
+import {
+  managedProject,
+  namesField,
+  type ProjectRoutesOptions,
+  refuseTaken,
+  requireNamespaces,
+} from './project-routes.ts'
 
-export interface NamespaceRoutesOptions extends ClusterAccess {
+export interface NamespaceRoutesOptions extends ProjectRoutesOptions {
   readonly links: ClusterLinks
 }
 
@@ -32,42 +38,58 @@ export function namespaceRoutes(options: NamespaceRoutesOptions): readonly Route
 
 /** Only a namespace that the cluster does not have: otherwise a project could take over those of others. */
 async function createNamespace(options: NamespaceRoutesOptions, call: PersonCall): Promise<Reply> {
-  const { objects, links } = options
+  const { objects, links, namespaceTurns } = options
   const cluster = visibleCluster(options, call)
   const found = managedProject(options, call, { cluster, verb: 'create', resource: 'namespaces' })
   const { name: wanted, ...unknown } = await call.readBody()
   refuseUnknown(unknown)
-  const [name = ''] = namesField([wanted])
-  const owner = projectWith(options, cluster, name)
-  if (owner !== undefined) throw conflictError(RESOURCE, name, 'the namespace belongs to a project')
+  const names = namesField([wanted])
+  const [name = ''] = names
+  refuseTaken(objects, cluster, { names, project: undefined })
   const link = links.get(cluster.metadata.name ?? '')
   if (link === undefined) throw serviceUnavailableError('the agent of the cluster is not connected')
   const client = clusterClient(link, objects.clock)
   // Throws StatusError 409 if it exists.
   await client.create(Namespaces, { metadata: { name } }, { signal: call.exchange.signal })
-  const project = await addTo(options, found.metadata.name ?? '', name)
+  const project = await namespaceTurns.take(() => {
+    refuseTaken(objects, cluster, { names, project: undefined })
+    return addTo(options, found.metadata.name ?? '', name)
+  })
   return { status: 201, body: viewOf(project) }
 }
-
-const RESOURCE = { group: '', resource: 'namespaces' }
 
 /** `{"project":null}` takes the namespace out of its project. */
 async function moveNamespace(options: NamespaceRoutesOptions, call: PersonCall): Promise<Reply> {
   const cluster = visibleCluster(options, call)
   const [name = ''] = namesField([call.params['namespace']])
-  const { project: wanted, ...unknown } = await call.readBody()
-  const from = projectWith(options, cluster, name)
-  requireEnd(options, call, { cluster, project: from, name })
-  refuseUnknown(unknown)
-  if (wanted !== null && typeof wanted !== 'string') throw badRequestError('project must name a project, or be null')
-  const to =
-    wanted === null
-      ? undefined
-      : projectsOf(options.objects, cluster.metadata.name ?? '').find(({ metadata }) => metadata.name === wanted)
-  if (wanted !== null && to === undefined) throw notFoundError({ group: GROUP, resource: 'projects' }, wanted)
-  requireEnd(options, call, { cluster, project: to, name })
-  if (from?.metadata.name === to?.metadata.name) return { status: 200, body: {} }
-  // At no moment it is in two projects.
+  const { project, ...unknown } = await call.readBody()
+  return options.namespaceTurns.take(async () => {
+    const from = projectWith(options, cluster, name)
+    requireEnd(options, call, { cluster, project: from, name })
+    refuseUnknown(unknown)
+    const to = project === null ? undefined : destination(options, cluster, project)
+    requireEnd(options, call, { cluster, project: to, name })
+    if (from?.metadata.name !== to?.metadata.name) await move(options, { name, from, to })
+    return { status: 200, body: {} }
+  })
+}
+
+/** Throws StatusError: 400 for anything but a name, 404 for an unknown project. */
+function destination({ objects }: ClusterAccess, { metadata }: Cluster, wanted: unknown): Project {
+  if (typeof wanted !== 'string') throw badRequestError('project must name a project, or be null')
+  const found = projectsOf(objects, metadata.name ?? '').find((one) => one.metadata.name === wanted)
+  if (found === undefined) throw notFoundError({ group: GROUP, resource: 'projects' }, wanted)
+  return found
+}
+
+interface Move {
+  readonly name: string
+  readonly from: Project | undefined
+  readonly to: Project | undefined
+}
+
+/** At no moment it is in two projects. */
+async function move(options: ClusterAccess, { name, from, to }: Move): Promise<void> {
   if (from !== undefined) {
     await options.objects.change(Projects, from.metadata.name ?? '', (now) => ({
       ...now,
@@ -75,7 +97,6 @@ async function moveNamespace(options: NamespaceRoutesOptions, call: PersonCall):
     }))
   }
   if (to !== undefined) await addTo(options, to.metadata.name ?? '', name)
-  return { status: 200, body: {} }
 }
 
 interface End {

@@ -19,10 +19,16 @@ import type { Cluster } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
 import type { ManagementObjects } from '../objects.ts'
 import type { Reply, Route } from '../port/route.ts'
+import type { Turns } from '../turns.ts'
 
 const RESOURCE = { group: GROUP, resource: 'projects' }
 
-export function projectRoutes(options: ClusterAccess): readonly Route[] {
+export interface ProjectRoutesOptions extends ClusterAccess {
+  /** For all changes of the namespaces of projects: a namespace is never in two. */
+  readonly namespaceTurns: Turns
+}
+
+export function projectRoutes(options: ProjectRoutesOptions): readonly Route[] {
   return [
     personRoute('GET', '/v3/clusters/:cluster/projects', (call) => listProjects(options, call)),
     personRoute('POST', '/v3/clusters/:cluster/projects', (call) => createProject(options, call)),
@@ -43,7 +49,7 @@ function listProjects(options: ClusterAccess, call: PersonCall): Reply {
 }
 
 /** A caller who is no owner of the cluster becomes owner of the project. */
-async function createProject(options: ClusterAccess, call: PersonCall): Promise<Reply> {
+async function createProject(options: ProjectRoutesOptions, call: PersonCall): Promise<Reply> {
   const { objects, permissions } = options
   const cluster = visibleCluster(options, call)
   const name = cluster.metadata.name ?? ''
@@ -52,8 +58,6 @@ async function createProject(options: ClusterAccess, call: PersonCall): Promise<
   refuseUnknown(unknown)
   if (typeof displayName !== 'string' || displayName === '') throw badRequestError('displayName must be a text')
   const names = namesField(namespaces)
-  refuseTaken(objects, cluster, { names, project: undefined })
-  requireNamespaces(options, call, { cluster: name, names })
   const spec: Project['spec'] = {
     cluster: name,
     displayName,
@@ -61,7 +65,11 @@ async function createProject(options: ClusterAccess, call: PersonCall): Promise<
     namespaces: names,
   }
   const metadata = { generateName: 'p-', ownerReferences: [ownerOf('Cluster', cluster)] }
-  const project = await objects.create(Projects, { metadata, spec })
+  const project = await options.namespaceTurns.take(() => {
+    refuseTaken(objects, cluster, { names, project: undefined })
+    requireNamespaces(options, call, { cluster: name, names })
+    return objects.create(Projects, { metadata, spec })
+  })
   if (!allows(permissions.inProject(call.person.user, project), 'manage', 'projects')) {
     const { name: user = '' } = call.person.user.metadata
     await createMember(objects, cluster, { role: PROJECT_OWNER, user, project: project.metadata.name ?? '' })
@@ -70,7 +78,7 @@ async function createProject(options: ClusterAccess, call: PersonCall): Promise<
 }
 
 /** Changes `displayName`, `description` or the whole list of `namespaces`. */
-async function changeProject(options: ClusterAccess, call: PersonCall): Promise<Reply> {
+async function changeProject(options: ProjectRoutesOptions, call: PersonCall): Promise<Reply> {
   const { objects } = options
   const cluster = visibleCluster(options, call)
   const found = managedProject(options, call, { cluster, verb: 'manage', resource: 'projects' })
@@ -78,18 +86,18 @@ async function changeProject(options: ClusterAccess, call: PersonCall): Promise<
   refuseUnknown(unknown)
   const project = found.metadata.name ?? ''
   const names = namespaces === undefined ? undefined : namesField(namespaces)
-  if (names !== undefined) {
-    refuseTaken(objects, cluster, { names, project })
-    const before = found.spec.namespaces ?? []
-    // Those that are added or removed belong to no project before or after.
-    const changed = [...names.filter((one) => !before.includes(one)), ...before.filter((one) => !names.includes(one))]
-    requireNamespaces(options, call, { cluster: cluster.metadata.name ?? '', names: changed })
-  }
   const changes = { ...textField('displayName', displayName), ...textField('description', description) }
-  const changed = await objects.change(Projects, project, (now) => {
-    if (names !== undefined) refuseTaken(objects, cluster, { names, project })
-    return { ...now, spec: { ...now.spec, ...changes, ...(names !== undefined && { namespaces: names }) } }
-  })
+  const changed = await options.namespaceTurns.take(() =>
+    objects.change(Projects, project, (now) => {
+      if (names === undefined) return { ...now, spec: { ...now.spec, ...changes } }
+      refuseTaken(objects, cluster, { names, project })
+      const before = now.spec.namespaces ?? []
+      // Those that are added or removed belong to no project before or after.
+      const moved = [...names.filter((one) => !before.includes(one)), ...before.filter((one) => !names.includes(one))]
+      requireNamespaces(options, call, { cluster: cluster.metadata.name ?? '', names: moved })
+      return { ...now, spec: { ...now.spec, ...changes, namespaces: names } }
+    }),
+  )
   return { status: 200, body: viewOf(changed) }
 }
 
@@ -157,7 +165,7 @@ export function namesField(value: unknown): readonly string[] {
 }
 
 /** Throws StatusError 409 if one of the namespaces belongs to another project of the cluster. */
-function refuseTaken(
+export function refuseTaken(
   objects: ManagementObjects,
   cluster: Cluster,
   { names, project }: { readonly names: readonly string[]; readonly project: string | undefined },

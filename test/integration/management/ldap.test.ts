@@ -169,8 +169,10 @@ describe('An LDAP provider', () => {
   it('is not connected to a second time when it closes the connection', async () => {
     ldap.misbehaviour = 'closes-after-tls'
     assert.equal((await logIn('jane', 'password of jane')).status, 503)
-    assert.equal(ldap.connections, 1)
-    assert.deepEqual(ldap.binds, [])
+    assert.deepEqual([ldap.connections, ldap.binds.length], [1, 0])
+    ldap.misbehaviour = 'closes-after-bind'
+    assert.equal((await logIn('jane', 'password of jane')).status, 503)
+    assert.deepEqual([ldap.connections, ldap.binds.length], [2, 1])
   })
 
   it('is given up when it does not answer', async () => {

@@ -196,6 +196,16 @@ describe('Roles', () => {
     await expect(200, 'projects', 'DELETE', `${at(0)}/projects/${mine}`)
   })
 
+  it('give a namespace to one of many projects that want it at the same time', async () => {
+    const create = (n: number): Promise<Answer> =>
+      send('owner', 'POST', `${at(0)}/projects`, { displayName: `P${n}`, namespaces: ['wanted'] })
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => create(n)))
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201, 409]))
+    const made = answers.filter(({ status }) => status === 201)
+    assert.equal(made.length, 1)
+    await expect(200, 'owner', 'DELETE', `${at(0)}/projects/${made[0]?.body['metadata'].name}`)
+  })
+
   it('let a namespace move between projects only for those who manage both', async () => {
     const move = (
       status: number,

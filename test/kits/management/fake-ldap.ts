@@ -23,6 +23,7 @@ export type Misbehaviour =
   | 'refuses-tls'
   | 'adds-bytes-before-tls'
   | 'closes-after-tls'
+  | 'closes-after-bind'
   | 'is-silent'
   | 'refers'
 
@@ -82,6 +83,7 @@ function serve(socket: Socket, session: Session): void {
         return upgrade(socket, session)
       }
       for (const one of answer) socket.write(one)
+      if (session.fake.misbehaviour === 'closes-after-bind' && session.fake.binds.length > 0) socket.end()
     }
   }
   socket.on('data', onData)

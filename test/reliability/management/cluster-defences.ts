@@ -1,25 +1,7 @@
-/**
- * The defences of the management server. Each row names a replacement that disables one of them, and the test that must
- * fail then.
- */
+/** Defences of routes, roles, the proxy, agents and tunnels. */
+import { type Defence, INTEGRATION, MANAGEMENT } from './defence.ts'
 
-export interface Defence {
-  /** The attack that it repels. */
-  readonly attack: string
-  /** Below the repository. */
-  readonly file: string
-  /** Occurs exactly once in the file. */
-  readonly text: string
-  readonly without: string
-  /** The file of the test, and its name. */
-  readonly test: readonly [file: string, name: string]
-}
-
-const MANAGEMENT = 'src/management'
-const PEOPLE = `${MANAGEMENT}/people`
-const INTEGRATION = 'test/integration/management'
-
-export const DEFENCES: readonly Defence[] = [
+export const CLUSTER_DEFENCES: readonly Defence[] = [
   {
     attack: 'headers that claim an identity',
     file: 'src/component/forwarding/headers.ts',
@@ -59,13 +41,6 @@ export const DEFENCES: readonly Defence[] = [
     test: [`${MANAGEMENT}/port/request-path.test.ts`, ''],
   },
   {
-    attack: 'a Host of another site as the origin of a cookie',
-    file: `${PEOPLE}/csrf.ts`,
-    text: 'sent.host === own.host && ',
-    without: '',
-    test: [`${PEOPLE}/csrf.test.ts`, ''],
-  },
-  {
     attack: 'a token of one cluster in another',
     file: `${MANAGEMENT}/port/port.ts`,
     text: "(params['cluster'] ?? cluster) !== cluster",
@@ -87,175 +62,11 @@ export const DEFENCES: readonly Defence[] = [
     test: [`${INTEGRATION}/access-table.test.ts`, 'respond to every kind of caller as in the table'],
   },
   {
-    attack: 'requests of other sites with the cookie',
-    file: `${PEOPLE}/authenticate.ts`,
-    text: 'hasCookie ? cookieProblem(exchange) : undefined',
-    without: 'hasCookie && exchange.method === cookieProblem.name ? cookieProblem(exchange) : undefined',
-    test: [
-      `${PEOPLE}/authenticate.test.ts`,
-      'refuses a cookie in a write from another site, and accepts it from pages of this server',
-    ],
-  },
-  {
-    attack: 'a WebSocket of another site with the cookie',
-    file: `${PEOPLE}/csrf.ts`,
-    text: 'return isOwnOrigin(request) ? undefined : FOREIGN',
-    without: 'return undefined',
-    test: [`${PEOPLE}/csrf.test.ts`, ''],
-  },
-  {
-    attack: 'log-in forms of other sites',
-    file: `${PEOPLE}/routes/login.ts`,
-    text: 'if (isFromOtherOrigin(call.exchange)) throw',
-    without: "if (isFromOtherOrigin(call.exchange) && call.address === '') throw",
-    test: [`${PEOPLE}/people.test.ts`, 'refuses other sites, unknown fields, wrong types and large bodies'],
-  },
-  {
-    attack: 'a session that was planted before the log-in',
-    file: `${PEOPLE}/sessions.ts`,
-    text: 'if (caller !== undefined) await this.#tokens.end(caller.token)',
-    without: 'if (caller === undefined) return',
-    test: [`${PEOPLE}/people.test.ts`, 'starts a new session at each log-in, and ends the previous one of the browser'],
-  },
-  {
-    attack: 'sessions of an old password',
-    file: `${PEOPLE}/users.ts`,
-    text: 'await this.#options.tokens.endOfUser(name, (token) => !isSession(token))',
-    without: 'await this.#options.tokens.endOfUser(name, (token) => !isSession(token) || isSession(token))',
-    test: [`${PEOPLE}/people.test.ts`, 'changes the password, ends all sessions and starts a new one for this browser'],
-  },
-  {
-    attack: 'sessions that nobody uses any more',
-    file: `${PEOPLE}/tokens.ts`,
-    text: 'return spec.idleSeconds !== undefined && now',
-    without: 'return spec.idleSeconds === -1 && now',
-    test: [`${PEOPLE}/sessions.test.ts`, 'end after an hour without requests, and after 16 hours'],
-  },
-  {
-    attack: 'tokens without an end',
-    file: `${PEOPLE}/tokens.ts`,
-    text: 'if (now >= epochMsOf(spec.expiresAt)) return true',
-    without: 'if (now < 0) return true',
-    test: [`${PEOPLE}/tokens.test.ts`, 'refuse expired tokens'],
-  },
-  {
-    attack: 'the name of a token without its secret',
-    file: `${PEOPLE}/tokens.ts`,
-    text: 'token === undefined || !isRight || ',
-    without: 'token === undefined || ',
-    test: [`${PEOPLE}/tokens.test.ts`, 'refuse malformed, foreign and changed tokens'],
-  },
-  {
-    attack: 'tokens of disabled users',
-    file: `${PEOPLE}/tokens.ts`,
-    text: 'if (user === undefined || user.spec.disabled === true) return undefined',
-    without: 'if (user === undefined) return undefined',
-    test: [`${PEOPLE}/tokens.test.ts`, 'refuse tokens of disabled and of deleted users, and disabled tokens'],
-  },
-  {
-    attack: 'guessing of passwords',
-    file: `${PEOPLE}/login-throttle.ts`,
-    text: 'if (waitMs > 0) return Math.ceil(waitMs / 1000)',
-    without: 'if (waitMs < 0) return Math.ceil(waitMs / 1000)',
-    test: [
-      `${PEOPLE}/people.test.ts`,
-      'refuses 10,000 tries in a minute with 429 and Retry-After, and the right password later is accepted',
-    ],
-  },
-  {
-    attack: 'a flood of passwords to hash',
-    file: `${PEOPLE}/passwords.ts`,
-    text: 'if (this.#running >= MAX_RUNNING) await this.#turn()',
-    without: 'if (this.#running < 0) await this.#turn()',
-    test: [`${PEOPLE}/passwords.test.ts`, 'computes at most two at once and refuses when 50 wait'],
-  },
-  {
     attack: 'X-Forwarded-For of anybody',
     file: `${MANAGEMENT}/port/client-address.ts`,
     text: 'while (isTrusted(address) && chain.length > 0)',
     without: 'while (chain.length > 0)',
     test: [`${MANAGEMENT}/port/client-address.test.ts`, 'is the peer address if X-Forwarded-For comes from a client'],
-  },
-  {
-    attack: 'a link for the first log-in a second time',
-    file: `${PEOPLE}/users.ts`,
-    text: 'await this.#secrets.create(name, hash)',
-    without: 'await this.#secrets.write(name, hash)',
-    test: [`${PEOPLE}/first-login/first-login.test.ts`, 'works once, also for two requests at the same time'],
-  },
-  {
-    attack: 'an old link for the first log-in',
-    file: `${PEOPLE}/first-login/first-login.ts`,
-    text: 'isSameHash(hash, one.hash) && Date.parse(one.expiresAt) > now',
-    without: 'isSameHash(hash, one.hash) && Date.parse(one.expiresAt) > now - now',
-    test: [`${PEOPLE}/first-login/first-login.test.ts`, 'expires after an hour'],
-  },
-  {
-    attack: 'guessing of the code for the first log-in',
-    file: `${PEOPLE}/first-login/routes.ts`,
-    text: 'if (waitSeconds > 0)',
-    without: 'if (waitSeconds < 0)',
-    test: [`${PEOPLE}/first-login/first-login.test.ts`, 'cannot be guessed quickly, and is not stored'],
-  },
-  {
-    attack: 'text of a request in the page of the first log-in',
-    file: `${PEOPLE}/first-login/page.ts`,
-    text: '`<p role="alert">${escapeHtml(problem)}</p>`',
-    without: '`<p role="alert">${problem}<script></script></p>`',
-    test: [`${PEOPLE}/first-login/first-login.test.ts`, 'shows nothing of the request but escaped text'],
-  },
-  {
-    attack: 'an ID token for another log-in',
-    file: `${PEOPLE}/oidc/id-token.ts`,
-    text: "if (!isSame(claims['nonce'], nonce))",
-    without: "if (!isSame(claims['nonce'], nonce) && nonce === '')",
-    test: [`${PEOPLE}/oidc/login.test.ts`, ''],
-  },
-  {
-    attack: 'a log-in that another browser began',
-    file: `${PEOPLE}/oidc/login.ts`,
-    text: "if (login?.provider !== name || !isSame(query.getAll('state'), login.state)) {",
-    without: 'if (login === undefined) {',
-    test: [
-      `${PEOPLE}/oidc/login.test.ts`,
-      'is refused: another state, several states, no code, an error, another issuer',
-    ],
-  },
-  {
-    attack: 'a return to another site',
-    file: `${PEOPLE}/oidc/return-to.ts`,
-    text: "if (url === null || url.origin !== BASE || url.pathname.startsWith('//')) return undefined",
-    without: 'if (url === null) return undefined',
-    test: [`${PEOPLE}/oidc/return-to.test.ts`, ''],
-  },
-  {
-    attack: 'an LDAP bind without a password',
-    file: `${PEOPLE}/ldap/directory.ts`,
-    text: 'return length > 0 && length <= max',
-    without: 'return length <= max',
-    test: [`${INTEGRATION}/ldap.test.ts`, 'refuses wrong and empty passwords, unknown names and filters as names'],
-  },
-  {
-    attack: 'LDAP filters in usernames',
-    file: `${PEOPLE}/ldap/filter.ts`,
-    text: '(${attribute}=${escapeValue(value)})',
-    without: '(${attribute}=${value})',
-    test: [`${PEOPLE}/ldap/directory.test.ts`, 'does not take text of the user for a filter'],
-  },
-  {
-    attack: 'answers that are put before TLS of LDAP',
-    file: `${PEOPLE}/ldap/start-tls.ts`,
-    text: 'if (message.end !== bytes.length)',
-    without: 'if (message.end > bytes.length)',
-    test: [`${PEOPLE}/ldap/start-tls.test.ts`, 'is refused with a whole message behind it'],
-  },
-  {
-    attack: 'a second LDAP connection, without TLS',
-    file: `${PEOPLE}/ldap/connection.ts`,
-    text: "if (isTaken) throw new ProviderError('The connection has ended')",
-    without:
-      'if (isTaken) return connectTcp({ host: new URL(address.url).hostname, port: Number(new URL(address.url).port) })',
-    test: [`${INTEGRATION}/ldap.test.ts`, 'is not connected to a second time when it closes the connection'],
   },
   {
     attack: 'a role with more rights than the caller has',
@@ -273,13 +84,6 @@ export const DEFENCES: readonly Defence[] = [
       `${INTEGRATION}/roles.test.ts`,
       'are widened only by those who have the rights wherever a member has the role',
     ],
-  },
-  {
-    attack: 'a password for a user with more rights',
-    file: `${PEOPLE}/routes/users.ts`,
-    text: 'if (password !== undefined && !permissions.coversUser(person.user, user))',
-    without: 'if (password !== undefined && !permissions.coversUser(person.user, person.user))',
-    test: [`${INTEGRATION}/roles.test.ts`, 'let holders of users-manage change accounts, but not become others'],
   },
   {
     attack: 'a namespace of a foreign project',

@@ -1,0 +1,18 @@
+/**
+ * A defence of the management server: a replacement that disables it, and the test that must fail then.
+ */
+export interface Defence {
+  /** The attack that it repels. */
+  readonly attack: string
+  /** Below the repository. */
+  readonly file: string
+  /** Occurs exactly once in the file. */
+  readonly text: string
+  readonly without: string
+  /** The file of the test, and its name. An empty name is any test of the file. */
+  readonly test: readonly [file: string, name: string]
+}
+
+export const MANAGEMENT = 'src/management'
+export const PEOPLE = 'src/management/people'
+export const INTEGRATION = 'test/integration/management'
