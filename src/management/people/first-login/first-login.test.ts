@@ -8,7 +8,7 @@ import type { VirtualClock } from '#lib/clock.ts'
 
 import { Users as UserKind } from '../../kinds/user.ts'
 import type { ManagementObjects } from '../../objects.ts'
-import { createPeople, type People } from '../people.ts'
+import { createPeople, type People, type PeopleOptions } from '../people.ts'
 import { CODE_LIFETIME_MS, type FirstLoginCode } from './first-login.ts'
 
 const GOOD = 'correct horse battery'
@@ -22,18 +22,21 @@ interface Started extends AsyncDisposable {
   completed: number
 }
 
-async function start(): Promise<Started> {
-  const { objects, clock, ...ending } = await startObjects()
-  await addRoles(objects)
-  const people = createPeople({
+function optionsOf(objects: ManagementObjects): PeopleOptions {
+  return {
     objects,
     isAdministrator: isAdministratorIn(objects),
     permissions: permissionsIn(objects),
     administratorRole: ADMINISTRATOR,
     serverUrl: () => 'https://hk.example.com',
     passwordHash: { cost: { memoryKiB: 8, passes: 1, parallelism: 1 } },
-    onFirstLogin: async () => void started.completed++,
-  })
+  }
+}
+
+async function start(): Promise<Started> {
+  const { objects, clock, ...ending } = await startObjects()
+  await addRoles(objects)
+  const people = createPeople({ ...optionsOf(objects), onFirstLogin: async () => void started.completed++ })
   const first = await people.issueFirstLogin()
   assert.ok(first !== undefined)
   const stop = async (): Promise<void> => {
@@ -158,6 +161,18 @@ describe('The code of the first log-in', () => {
     assert.equal((await redeem(started, second?.code)).status, 200)
     assert.equal((await redeem(started, first.code)).status, 401)
     assert.equal(await people.issueFirstLogin(), undefined)
+  })
+
+  it('works at another replica of the server', async () => {
+    await using started = await start()
+    const { objects, first, clock } = started
+    const other = createPeople(optionsOf(objects))
+    assert.equal((await redeem({ ...started, people: other }, first.code)).status, 200)
+    assert.equal((await redeem(started, first.code)).status, 401)
+    await other.close()
+    // A replica that has found no code looks again after a while.
+    await clock.advance(10_000)
+    assert.equal((await redeem(started, first.code)).status, 401)
   })
 
   it('is worth nothing when the user got a password elsewhere, is disabled or is gone', async () => {

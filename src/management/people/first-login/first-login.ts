@@ -37,12 +37,13 @@ export const CODE_LIFETIME_MS = 3_600_000
 /** One for each start of a server within the lifetime. */
 const MAX_CODES = 20
 const MAX_CODE_CHARACTERS = 100
+const ABSENT_MS = 10_000
 
 export class FirstLogin {
   readonly #objects: ManagementObjects
   readonly #users: Users
-  /** False: no request asks the API. Another server may have completed the log-in, so true is no promise. */
-  #isPending = false
+  /** Until then no request asks the API. Another replica may issue a code at any time. */
+  #absentUntilMs = 0
 
   constructor(objects: ManagementObjects, users: Users) {
     this.#objects = objects
@@ -60,23 +61,24 @@ export class FirstLogin {
     const valid = pending.codes.filter(({ expiresAt }) => Date.parse(expiresAt) > clock.now()).slice(1 - MAX_CODES)
     const codes = [...valid, { hash: hashOfSecret(code), expiresAt: timeOf(expiresAtMs) }]
     await this.#write({ user: pending.user, codes })
-    this.#isPending = true
+    this.#absentUntilMs = 0
     return { username: this.#users.get(pending.user).spec.username, code, expiresAtMs }
   }
 
   /** False: no code is valid. */
   get isPending(): boolean {
-    return this.#isPending
+    return this.#objects.clock.elapsed() >= this.#absentUntilMs
   }
 
   /** The user whose password the code sets; undefined for a code that is wrong, used or expired. */
   async userOf(code: string): Promise<User | undefined> {
-    if (!this.#isPending || code === '' || code.length > MAX_CODE_CHARACTERS) return undefined
+    if (!this.isPending) return undefined
     const pending = await this.#pending()
     if (pending === undefined) {
-      this.#isPending = false
+      this.#absentUntilMs = this.#objects.clock.elapsed() + ABSENT_MS
       return undefined
     }
+    if (code.length > MAX_CODE_CHARACTERS) return undefined
     const now = this.#objects.clock.now()
     const hash = hashOfSecret(code)
     const isValid = pending.codes.some((one) => isSameHash(hash, one.hash) && Date.parse(one.expiresAt) > now)
@@ -121,7 +123,6 @@ export class FirstLogin {
   }
 
   async #end(): Promise<void> {
-    this.#isPending = false
     await this.#objects.client
       .delete(Secrets, { namespace: MANAGEMENT_NAMESPACE, name: SECRET_NAME })
       .catch((error) => {
