@@ -325,9 +325,9 @@ function cutOff(
   isCutOff: boolean,
   { log, hub, open }: { readonly log: Logger; readonly hub: TunnelHub; readonly open: OpenRequests },
 ): void {
-  log.info(isCutOff ? 'Cut off from the datastore: serving nobody' : 'The datastore can be reached again')
+  log.info(isCutOff ? 'Lost contact with the datastore; refusing requests' : 'Reached the datastore again')
   if (!isCutOff) return
-  // Their agents and users find another replica. Here nobody would know what has changed.
+  // Agents and users find another replica; this one cannot see changes in the datastore.
   hub.disconnectAll()
   open.endAll('This replica of the server does not reach the datastore')
 }

@@ -1,4 +1,4 @@
-/** Runs tasks one after the other. */
+/** Runs asynchronous tasks one at a time, in order: for the whole server or for each cluster. */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve()
 

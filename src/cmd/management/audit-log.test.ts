@@ -13,7 +13,7 @@ import { type AuditLog, openAuditLog } from './audit-log.ts'
 
 const FLAGS = { 'audit-log-path': '', 'audit-log-maxsize': 1, 'audit-log-maxbackup': 2, 'audit-log-maxage': 0 }
 
-describe('openAuditLog', () => {
+describe('audit log of the management server', () => {
   const clock = createVirtualClock()
   const stdout = new Collector()
   const errors = new Collector()
@@ -21,7 +21,7 @@ describe('openAuditLog', () => {
   const open = (path: string, flags: Partial<typeof FLAGS> = {}): Promise<AuditLog> =>
     openAuditLog({ flags: { ...FLAGS, ...flags }, defaultPath: path, cwd: '/', stdout, clock, log })
 
-  it('writes a line of JSON for each event, for its owner only, and rotates the file', async () => {
+  it('writes a JSON line for each event to a file with mode 600, and rotates it', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'audit-log-'))
     try {
       const path = join(folder, 'audit.log')
@@ -41,14 +41,14 @@ describe('openAuditLog', () => {
     }
   })
 
-  it('writes to standard output', async () => {
+  it('writes to standard output with --audit-log-path=-', async () => {
     const audit = await open('/nowhere', { 'audit-log-path': '-' })
     audit.write({ route: '/ping' })
     assert.match(stdout.text, /^\{"time":"2026-01-01T00:00:00.000Z","route":"\/ping"\}\n$/)
   })
 
   it(
-    'counts lines that a full disk refuses, and reports the first one',
+    'counts lines that it cannot write to a full disk, and logs the first failure',
     { skip: process.platform !== 'linux' },
     async () => {
       const audit = await open('/dev/full')

@@ -1,4 +1,7 @@
-/** The audit log of the server: a JSON line for each request, in a file that is rotated as that of kube-apiserver. */
+/**
+ * The audit log of the management server: one line of JSON for each request, in a file that rotates as
+ * kube-apiserver's does.
+ */
 import { resolve } from 'node:path'
 
 import type { LineWriter } from '#apiserver/audit/log-sink.ts'
@@ -110,7 +113,7 @@ class CountedLines {
 
   #written(): void {
     this.#waiting--
-    if (this.#lostInARow > 0) this.#log.info('The audit log is written again', { lost: this.#lostInARow })
+    if (this.#lostInARow > 0) this.#log.info('Resumed writing the audit log', { lost: this.#lostInARow })
     this.#lostInARow = 0
   }
 

@@ -1,4 +1,7 @@
-/** `hyperkube server backup` and `hyperkube server restore`. */
+/**
+ * The commands `hyperkube server backup` and `hyperkube server restore`: save the state of the management server to a
+ * file, and restore it.
+ */
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 
@@ -20,7 +23,7 @@ const backup: Program = defineProgram({
   long:
     'backup saves the state of a server, which may be running, to one file: all objects, the authority of its certificates and ' +
     'the key that encrypts Secrets.\n\n' +
-    'The file is readable by its owner only. Whoever reads it can become any user of the server: keep it as safe as the data ' +
+    'The file is readable by its owner only. Anyone who reads it can log in as any user of the server: keep it as safe as the data ' +
     'directory. It has no certificate of --tls-cert-file, no audit log and no password.',
   use: '[FILE] [flags]',
   operands: true,

@@ -1,4 +1,4 @@
-/** The data directory and the datastore of a server, as its commands name them. */
+/** Flags and lookup of the data directory and the datastore, shared by the commands of the management server. */
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 

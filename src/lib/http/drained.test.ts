@@ -7,7 +7,7 @@ import { asSocket } from '../net/as-socket.ts'
 import { createHttpServer } from './server.ts'
 
 describe('ResponseWriter over HTTP/1.1', () => {
-  it('drains pieces of any size about as large as the buffer of the connection', { timeout: 30_000 }, async () => {
+  it('drains pieces of sizes around that of the connection buffer', { timeout: 30_000 }, async () => {
     const server = createHttpServer({
       clock: realClock,
       async serve(exchange) {

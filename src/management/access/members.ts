@@ -1,4 +1,4 @@
-/** Members and Projects as the routes create them: owned by their cluster, so that they end with it. */
+/** Creates and lists the Members and Projects of a cluster. The Cluster owns them, so they are deleted with it. */
 import type { KubeObject } from '#meta/object.ts'
 
 import { type Member, Members, type Project, Projects } from '../kinds/access.ts'

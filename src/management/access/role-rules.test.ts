@@ -22,15 +22,15 @@ describe('built-in roles', () => {
   const namesOf = (scope: RoleSpec['scope']): string[] =>
     Object.keys(BUILT_IN_ROLES).filter((name) => builtIn(name).scope === scope)
 
-  it('of projects can be given by an owner of the project', () => {
+  it('of projects can be granted by an owner of the project', () => {
     for (const name of namesOf('project')) assert.ok(mayGive('project-owner', name), name)
   })
 
-  it('of clusters and projects can be given by an owner of the cluster', () => {
+  it('of clusters and projects can be granted by an owner of the cluster', () => {
     for (const name of [...namesOf('cluster'), ...namesOf('project')]) assert.ok(mayGive('cluster-owner', name), name)
   })
 
-  it('of the server can be given by an administrator', () => {
+  it('of the server can be granted by an administrator', () => {
     for (const name of namesOf('global')) assert.ok(mayGive('administrator', name), name)
   })
 
@@ -50,11 +50,11 @@ describe('built-in roles', () => {
     ['roles-manage', 'users-manage'],
   ]
   for (const [owner, role] of refused)
-    it(`${role} cannot be given by ${owner}`, () => assert.equal(mayGive(owner, role), false))
+    it(`${role} cannot be granted by a user with role ${owner}`, () => assert.equal(mayGive(owner, role), false))
 })
 
-describe('grantedRules', () => {
-  it('of an inherited ClusterRole are covered by that role, a wider one of Kubernetes, and everything', () => {
+describe('rules that a role grants', () => {
+  it('by inheriting a ClusterRole are covered by that role, a wider built-in one, and cluster-admin', () => {
     const rows: readonly (readonly [owned: string, wanted: string, isCovered: boolean])[] = [
       ['view', 'view', true],
       ['edit', 'view', true],
@@ -75,21 +75,21 @@ describe('grantedRules', () => {
       )
   })
 
-  it('of an inherited ClusterRole are not covered by a copy of its rules, which the cluster may extend', () => {
+  it('by inheriting a ClusterRole are not covered by a copy of its rules, because the cluster may extend it', () => {
     const { rules } = { rules: ownedRules(inheriting('view')).filter(({ verbs }) => !verbs.includes('inherit')) }
     assert.ok(rules.length > 0)
     assert.equal(covers(rules, grantedRules(inheriting('view'))), false)
   })
 
-  it('are not covered by every right to the routes', () => {
+  it('are not covered by all permissions for routes of the server', () => {
     const routes = [{ apiGroups: ['management.hyperkube.io'], resources: ['*'], verbs: ['*'] }]
     assert.equal(covers(routes, grantedRules(inheriting('cluster-admin'))), false)
     assert.equal(covers(routes, grantedRules(inheriting('view'))), false)
   })
 })
 
-describe('rulesInCluster', () => {
-  it('leaves out the rules of routes', () => {
+describe('rulesInCluster() of a role', () => {
+  it('omits rules for routes of the management server', () => {
     const [pods, both, routes] = [[''], ['', 'management.hyperkube.io'], ['management.hyperkube.io']].map(
       (apiGroups): PolicyRule => ({ apiGroups, resources: ['pods'], verbs: ['get'] }),
     )
@@ -102,8 +102,8 @@ describe('rulesInCluster', () => {
   })
 })
 
-describe('allows', () => {
-  it('needs the verb and the resource, and takes everything', () => {
+describe('allows() for a route of the management server', () => {
+  it('requires a rule with the verb and the resource, or with wildcards', () => {
     const rules = builtIn('members-manage').rules
     assert.ok(allows(rules, 'manage', 'members') && allows(EVERYTHING, 'manage', 'members'))
     assert.ok(
@@ -112,8 +112,8 @@ describe('allows', () => {
   })
 })
 
-describe('requireCovered', () => {
-  it('names the missing rights', () => {
+describe('requireCovered() before a role is granted', () => {
+  it('reports the missing permissions', () => {
     assert.throws(
       () => requireCovered([], [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }], 'the role "x"'),
       {
@@ -152,7 +152,7 @@ describe('requireCovered', () => {
     )
   }
 
-  it('lets nobody do more afterwards than before', () => {
+  it('allows no request that the granting user could not make', () => {
     const requests = GROUPS.concat('other').flatMap((group) =>
       RESOURCES.concat('other').flatMap((resource) =>
         VERBS.concat('other').flatMap((verb) => ['', ...NAMES].map((name) => [group, resource, verb, name])),

@@ -1,6 +1,6 @@
 /**
- * The rules behind roles. Rules of the group `management.hyperkube.io` are for the routes of this server; all others hold
- * in the clusters. A role with `inherits` also gives the rules of a ClusterRole of the cluster.
+ * Checks the rules of management roles. Rules of the group `management.hyperkube.io` apply to routes of this server,
+ * all others to clusters. With `inherits`, a role also includes a ClusterRole of the cluster.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { bootstrapPolicy } from '#apiserver/bootstrap/roles.ts'

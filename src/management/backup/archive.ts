@@ -1,4 +1,4 @@
-/** The file of a backup: a tar archive whose first entry describes the others with their checksums. */
+/** Reads and writes backup files: a tar archive whose first entry lists the others with their checksums. */
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, rename, rm, stat } from 'node:fs/promises'

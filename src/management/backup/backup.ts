@@ -1,6 +1,6 @@
 /**
- * Backups of the server: the objects of its datastore, its authority and the key that encrypts Secrets, in one file. The
- * server may be running.
+ * Saves a backup of the management server to one file: all objects, the certificate authority and the key that
+ * encrypts Secrets. The server may be running.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'

@@ -1,4 +1,6 @@
-/** Restores a backup into the data directory of a server that does not run. What was there is kept. */
+/**
+ * Restores a backup into the data directory of a stopped management server. Existing files are renamed, not deleted.
+ */
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

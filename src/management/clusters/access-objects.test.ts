@@ -28,7 +28,7 @@ describe('accessObjects() for RBAC in a managed cluster', () => {
     assert.ok(!names(clusterRoles).includes('hk:cluster:cluster-owner'))
   })
 
-  it('binds the usual project roles in each namespace of the project', () => {
+  it('binds the built-in project roles in each namespace of the project', () => {
     const { roleBindings } = accessObjects({ roles, projects: [project], members: [] })
     const found = roleBindings.map(({ metadata, roleRef }) => `${metadata.namespace} ${metadata.name} ${roleRef.name}`)
     assert.deepEqual(found, [
@@ -41,7 +41,7 @@ describe('accessObjects() for RBAC in a managed cluster', () => {
     ])
   })
 
-  it('binds another project role where a member has it', () => {
+  it('binds a custom project role only in projects where a member has it', () => {
     const members: Member[] = [
       { metadata: { name: 'm-1' }, spec: { role: 'secrets-view', user: 'u-1', project: 'p-1' } },
       { metadata: { name: 'm-2' }, spec: { role: 'services-view', user: 'u-1', project: 'p-2' } },
@@ -65,7 +65,7 @@ describe('accessObjects() for RBAC in a managed cluster', () => {
     assert.deepEqual(clusterRoles[0]?.rules, [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }])
   })
 
-  it('makes nothing of rules for the routes of the server', () => {
+  it('creates no objects for rules about routes of the management server', () => {
     const { clusterRoles, clusterRoleBindings } = accessObjects({ roles, projects: [project], members: [] })
     assert.ok(!JSON.stringify(clusterRoles).includes('management.hyperkube.io"'))
     assert.ok(!names(clusterRoleBindings).includes('hk:cluster:members-manage'))

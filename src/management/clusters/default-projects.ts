@@ -1,4 +1,7 @@
-/** Gives each cluster the projects Default and System when its agent has connected for the first time. Never again. */
+/**
+ * Controller that creates the projects Default and System of a cluster once, when its agent has connected for the
+ * first time.
+ */
 import { isAlreadyExists } from '#meta/status.ts'
 import { type Controller, itself, rule } from '#reconcile/controller.ts'
 

@@ -8,7 +8,7 @@ const NOW = '2026-01-01T00:00:10Z'
 const BEFORE = '2026-01-01T00:00:00Z'
 const AGENT = { uid: 'u', version: '1', address: '10.0.0.1' }
 
-describe('withAgent', () => {
+describe('withAgent() for the status of a Cluster', () => {
   const rows: readonly {
     readonly it: string
     readonly before: ClusterStatus['agent']
@@ -16,31 +16,31 @@ describe('withAgent', () => {
     readonly after: ClusterStatus['agent']
   }[] = [
     {
-      it: 'records a connection',
+      it: 'records that the agent has connected',
       before: undefined,
       agent: AGENT,
       after: { version: '1', address: '10.0.0.1', replica: 'mine', connectedAt: NOW },
     },
     {
-      it: 'takes an agent over from another replica',
+      it: 'records an agent that was connected to another replica before',
       before: { replica: 'other', connectedAt: BEFORE, disconnectedAt: BEFORE },
       agent: AGENT,
       after: { version: '1', address: '10.0.0.1', replica: 'mine', connectedAt: NOW },
     },
     {
-      it: 'records a loss',
+      it: 'records that the agent has disconnected',
       before: { version: '1', replica: 'mine', connectedAt: BEFORE },
       agent: undefined,
       after: { version: '1', connectedAt: BEFORE, disconnectedAt: NOW },
     },
     {
-      it: 'leaves an agent that has connected to another replica',
+      it: 'changes nothing if the agent has meanwhile connected to another replica',
       before: { version: '1', replica: 'other', connectedAt: BEFORE },
       agent: undefined,
       after: undefined,
     },
     {
-      it: 'records a loss for a record without a replica',
+      it: 'records that the agent has disconnected if the status names no replica',
       before: { version: '1', connectedAt: BEFORE },
       agent: undefined,
       after: { version: '1', connectedAt: BEFORE, disconnectedAt: NOW },

@@ -1,4 +1,7 @@
-/** Records in the status of a Cluster when its agent connected, to which replica, and when it was lost. */
+/**
+ * Writes to the status of a Cluster when its agent connected, to which replica of the server, and when it
+ * disconnected.
+ */
 import { type Cluster, Clusters } from '../kinds/cluster.ts'
 import type { ManagementObjects } from '../objects.ts'
 import type { ConnectedAgent } from './agent-routes.ts'

@@ -1,6 +1,6 @@
 /**
- * The claim of a Cluster to the uid of a cluster, so that two replicas never import the same cluster twice: a Secret whose
- * name is made of the uid. It goes with the Cluster.
+ * Reserves the uid of an imported cluster with a Secret named after it, so that two replicas never import the same
+ * cluster. The Secret is deleted with the Cluster.
  */
 import { createHash } from 'node:crypto'
 

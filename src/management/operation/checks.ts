@@ -1,4 +1,4 @@
-/** The health checks of the server: datastore, leader, replica and disk. */
+/** The health checks of the management server: datastore, leader, replica and disk. */
 import { statfs } from 'node:fs/promises'
 
 import type { Backend } from '#storage/backend.ts'
@@ -15,7 +15,7 @@ export interface ChecksOptions {
   readonly dataDir: string
 }
 
-/** With less, nobody can log in, and requests are not recorded. */
+/** With less, users cannot log in, and the audit log loses lines. */
 const MIN_FREE_BYTES = 16 << 20
 
 export function serverChecks({ isReady, backend, replicas, dataDir }: ChecksOptions): readonly ServerCheck[] {

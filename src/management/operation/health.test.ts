@@ -8,7 +8,7 @@ import { healthRoutes, type ServerCheck } from './health.ts'
 
 const clock = createVirtualClock()
 
-describe('healthRoutes', () => {
+describe('health routes of the management server', () => {
   let problem: string | undefined
   const changes: (string | undefined)[] = []
   const checks: readonly ServerCheck[] = [
@@ -29,7 +29,7 @@ describe('healthRoutes', () => {
     return reply !== undefined && 'status' in reply ? `${reply.status} ${reply.body as string}` : ''
   }
 
-  it('answers with the result of each check', async () => {
+  it('respond with the result of each check', async () => {
     assert.equal(await get('/readyz'), '200 ok')
     assert.equal(await get('/readyz?verbose'), '200 [+]ping ok\n[+]disk ok\nreadyz check passed\n')
     problem = 'only 3 MiB are free in /secret/place'
@@ -42,7 +42,7 @@ describe('healthRoutes', () => {
     assert.deepEqual(changes, ['only 3 MiB are free in /secret/place', undefined])
   })
 
-  it('fails a check that does not answer', async () => {
+  it('report a check that does not finish in time as failed', async () => {
     const hanging: ServerCheck = { name: 'datastore', on: ['readyz'], check: () => new Promise(() => undefined) }
     const [, readyz] = healthRoutes({ clock, checks: [hanging], onChange: () => undefined })
     const reply = Promise.resolve(readyz?.serve({ query: new URLSearchParams('verbose') } as RouteCall))

@@ -1,4 +1,4 @@
-/** `/livez`, `/readyz` and `/healthz`, with the texts of upstream: `?verbose` names each check and its result. */
+/** Serves `/livez`, `/readyz` and `/healthz` in upstream's format: `?verbose` lists each check and its result. */
 import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go/text.ts'
 

@@ -7,7 +7,7 @@ import type { Exchange } from '#lib/http/exchange.ts'
 import type { Route } from '../port/route.ts'
 import { createServerMeters, lastsLong, loginResult } from './meters.ts'
 
-describe('createServerMeters', () => {
+describe('metrics of the management server', () => {
   const clock = createVirtualClock()
   const create = (): ReturnType<typeof createServerMeters> =>
     createServerMeters({
@@ -21,7 +21,7 @@ describe('createServerMeters', () => {
   const exchange = (method: string, path: string): Exchange => ({ method, path }) as Exchange
   const route = (path: string): Route => ({ method: '*', path, access: 'person', serve: () => ({ status: 200 }) })
 
-  it('counts requests by route and code, and measures those that end', async () => {
+  it('count requests by route and code, and measure the duration of short ones', async () => {
     using meters = create()
     const done = meters.observe(exchange('GET', '/k8s/clusters/c-1/api'))
     assert.match(meters.registry.render(), /hyperkube_server_requests_inflight 1/)
@@ -38,7 +38,7 @@ describe('createServerMeters', () => {
     assert.match(text, /hyperkube_server_requests_inflight 0/)
   })
 
-  it('shows tunnels, objects, replicas and the process', () => {
+  it('include tunnels, objects, replicas and the process', () => {
     using meters = create()
     const text = meters.registry.render()
     for (const line of [
@@ -53,7 +53,7 @@ describe('createServerMeters', () => {
   })
 })
 
-describe('loginResult', () => {
+describe('loginResult() for the metric of log-ins', () => {
   const rows: readonly (readonly [string, string, number, string | undefined])[] = [
     ['POST', '/v3-public/login', 200, 'succeeded'],
     ['POST', '/v3-public/login', 401, 'failed'],
@@ -64,14 +64,14 @@ describe('loginResult', () => {
     ['POST', '/v3/users', 201, undefined],
   ]
   for (const [method, path, status, result] of rows) {
-    it(`takes ${status} of ${method} ${path} as ${result ?? 'no log-in'}`, () => {
+    it(`counts ${method} ${path} with status ${status} as ${result ?? 'no log-in'}`, () => {
       assert.equal(loginResult({ method, path }, status), result)
     })
   }
 })
 
-describe('lastsLong', () => {
-  it('finds watches and logs that are followed', () => {
+describe('lastsLong() for a request path', () => {
+  it('returns true for watches and followed logs', () => {
     const targets = ['/a?watch=1', '/a?x=1&watch=true', '/a?follow=true', '/a?watch=0', '/a?follow=', '/a']
     assert.deepEqual(targets.map(lastsLong), [true, true, true, false, false, false])
   })

@@ -1,4 +1,4 @@
-/** The metrics of the management server: requests, log-ins, tunnels and replicas, and those of its process. */
+/** The Prometheus metrics of the management server: requests, log-ins, tunnels, replicas, and the process. */
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { createRegistry, type Registry } from '#lib/metrics/metrics.ts'
@@ -109,7 +109,7 @@ export function lastsLong(target: string): boolean {
   return ['watch', 'follow'].some((name) => ['1', 'true'].includes(query.get(name) ?? ''))
 }
 
-/** Undefined for requests that log nobody in. */
+/** Undefined for requests that are not log-ins. */
 export function loginResult(
   { path, method }: { readonly path: string; readonly method: string },
   status: number,

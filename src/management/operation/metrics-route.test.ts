@@ -5,11 +5,11 @@ import type { PolicyRule } from '#apis/rbac/v1.ts'
 
 import { allows } from './metrics-route.ts'
 
-describe('allows', () => {
+describe('allows() for GET /metrics by the rule of a role', () => {
   const rows: readonly (readonly [string, PolicyRule, boolean])[] = [
-    ['the path', { verbs: ['get'], nonResourceURLs: ['/metrics'] }, true],
-    ['everything', { verbs: ['*'], nonResourceURLs: ['*'] }, true],
-    ['a prefix', { verbs: ['get'], nonResourceURLs: ['/met*'] }, true],
+    ['the path /metrics', { verbs: ['get'], nonResourceURLs: ['/metrics'] }, true],
+    ['all paths', { verbs: ['*'], nonResourceURLs: ['*'] }, true],
+    ['a prefix of the path', { verbs: ['get'], nonResourceURLs: ['/met*'] }, true],
     ['another path', { verbs: ['get'], nonResourceURLs: ['/metrics/slis'] }, false],
     ['another verb', { verbs: ['post'], nonResourceURLs: ['/metrics'] }, false],
     ['resources', { verbs: ['*'], apiGroups: ['*'], resources: ['*'] }, false],

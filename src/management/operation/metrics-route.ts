@@ -1,4 +1,4 @@
-/** `/metrics`, for administrators and for users whose global role allows `get` on this path. */
+/** The route `/metrics`, for administrators and for users whose global role allows `get` on this path. */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { METRICS_CONTENT_TYPE, type Registry } from '#lib/metrics/metrics.ts'
 import { forbiddenError } from '#meta/status-errors.ts'

@@ -1,4 +1,4 @@
-/** The parts of the server for those who operate it: health, metrics. */
+/** Creates the health and metrics routes of the management server, for its operators. */
 import type { RunningCluster } from '#cluster/cluster.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'

@@ -1,6 +1,6 @@
 /**
- * Finds or creates the User of an account of a provider, by provider and subject. It never matches by username, which users
- * of a provider may choose.
+ * Finds or creates the User for an account of an identity provider, by provider and subject. It never matches by
+ * username, which users of a provider may choose.
  */
 import { forbiddenError } from '#meta/status-errors.ts'
 
@@ -37,7 +37,7 @@ export async function userOfAccount(users: Users, account: ProviderAccount): Pro
 
 async function createUser(users: Users, account: ProviderAccount): Promise<User> {
   const { provider, subject, createsUsers, displayName: name } = account
-  if (!createsUsers) throw refusal(`nobody here has this account of the provider "${provider}"`)
+  if (!createsUsers) throw refusal(`no user of this server has the account of the provider "${provider}"`)
   const username = usernameFrom(account.username)
   const displayName = typeof name === 'string' ? name.slice(0, MAX_DISPLAY_NAME_CHARACTERS) : undefined
   return users.ensureOfIdentity({ provider, subject }, { username, displayName })

@@ -205,7 +205,7 @@ describe('routes /v3/me and /v3/logout', () => {
     assert.equal(last, 429)
   })
 
-  it('ends all sessions of the user on log-out everywhere, and nothing else', async () => {
+  it('ends all sessions of the user on log-out from everywhere, but no API tokens', async () => {
     await using started = await start()
     await addUser(started, 'jane')
     const [one, two] = [await browserOf(started, 'jane'), await browserOf(started, 'jane')]
@@ -346,7 +346,7 @@ describe('route /v3/users', () => {
 })
 
 describe('routes for people', () => {
-  it('has routes without credentials only below /v3-public, and for the page of the first log-in', async () => {
+  it('require credentials except below /v3-public and on the page /first-login', async () => {
     await using started = await startPeople()
     for (const { path, access, allowsInitialPassword } of started.people.routes) {
       const isPublic = path.startsWith('/v3-public/') || path === '/first-login'

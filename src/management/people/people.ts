@@ -57,7 +57,7 @@ export interface People {
    * `admin` if there is no user. Call it at each start.
    */
   issueFirstLogin(): Promise<FirstLoginCode | undefined>
-  /** False if nobody would be administrator without the Member. */
+  /** False if no administrator would remain without the Member. */
   keepsAdministrator(removed: Member): boolean
   close(): Promise<void>
 }

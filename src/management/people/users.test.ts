@@ -101,7 +101,7 @@ describe('Users', () => {
     assert.equal(await users.ensureFirst(() => assert.fail('there is a user')), undefined)
   })
 
-  it('sets a first password once', async () => {
+  it('sets the first password of a user only once', async () => {
     await using started = await start()
     const { users } = started
     const jane = await users.create({ username: 'jane' })

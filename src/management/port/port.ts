@@ -25,12 +25,12 @@ export interface PortOptions {
   readonly audit: (event: AuditEvent) => void
   /**
    * Called for each request with its route, before its credentials are checked. Resolves to true if it has answered the
-   * request and somebody else records it. Throws StatusError to refuse the request.
+   * request, whose audit event another replica writes. Throws StatusError to refuse the request.
    */
   readonly intercept?: (request: InterceptedRequest) => Promise<boolean>
   /**
-   * Called when a request begins; what it returns is called when the request is over. Status 0: somebody else has
-   * answered.
+   * Called when a request begins; what it returns is called when the request is over. Status 0: another
+   * replica has answered.
    */
   readonly observe?: (exchange: Exchange) => (route: Route | undefined, status: number) => void
   /** The id of the request in the audit log. Default: a new one. */

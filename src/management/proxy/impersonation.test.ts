@@ -5,13 +5,13 @@ import { statusOf } from '#meta/status.ts'
 
 import { impersonationOf } from './impersonation.ts'
 
-describe('impersonationOf', () => {
-  it('is undefined for requests that impersonate nobody', () => {
+describe('impersonationOf() for the headers of a request', () => {
+  it('returns undefined without impersonation headers', () => {
     assert.equal(impersonationOf(['Accept', '*/*']), undefined)
     assert.equal(impersonationOf(['Impersonate-Uid', '1', 'Impersonate-Extra-a', 'b']), undefined)
   })
 
-  it('reads the user and the groups in any case of letters', () => {
+  it('returns user and groups from headers in upper or lower case', () => {
     const headers = [
       'impersonate-USER',
       'u-jane',
@@ -39,7 +39,7 @@ describe('impersonationOf', () => {
     ['Impersonate-User', 'u-jane', ...Array.from({ length: 51 }, (_, n) => ['Impersonate-Group', `hk:${n}`]).flat()],
   ]
   for (const headers of refused) {
-    it(`refuses ${headers.slice(0, 6).join(' ')}`, () => {
+    it(`refuses headers ${headers.slice(0, 6).join(' ')}`, () => {
       assert.throws(
         () => impersonationOf(headers),
         (error: unknown) => statusOf(error)?.code === 403,

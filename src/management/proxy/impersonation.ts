@@ -1,6 +1,6 @@
 /**
- * Impersonation by users, as with `kubectl --as`. The cluster decides whether the caller may; then only names that this
- * server gives can be impersonated, so that nobody becomes an administrator or a service account of the cluster here.
+ * Lets users impersonate other users of the server, as with `kubectl --as`, if the cluster allows it. Administrators
+ * and service accounts of the cluster cannot be impersonated.
  */
 import { SelfSubjectAccessReviews, type SelfSubjectAccessReviewSpec } from '#apis/authorization/v1.ts'
 import { foreignGroup, isUserOfServer } from '#cluster-agent/caller.ts'

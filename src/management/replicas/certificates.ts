@@ -1,6 +1,6 @@
 /**
- * The certificates of replicas, by the server's own authority: one for connections to other replicas, and one that the
- * port shows when it is asked for by the name of the replica.
+ * Issues two certificates for a replica of the management server: as client of other replicas, and for its HTTPS port
+ * under the name of the replica.
  */
 import type { KeyPair } from '#cluster/local-pki.ts'
 import type { Clock } from '#lib/clock.ts'

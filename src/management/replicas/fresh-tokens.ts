@@ -1,4 +1,6 @@
-/** Accepts a token that another replica created a moment ago, whose watch event has not arrived here yet. */
+/**
+ * Accepts an API token that another replica created a moment ago, before the watch event has arrived at this replica.
+ */
 import type { Exchange } from '#lib/http/exchange.ts'
 import { StatusError } from '#meta/status.ts'
 

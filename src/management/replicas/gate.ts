@@ -1,6 +1,6 @@
 /**
- * Decides for each request whether this replica serves it: a replica that is cut off from the datastore serves nobody,
- * and some routes are the leader's.
+ * Decides for each request whether this replica serves it, forwards it to the leader, or responds with 503 because it
+ * cannot reach the datastore.
  */
 import { forward } from '#component/forwarding/forward.ts'
 import type { Clock } from '#lib/clock.ts'
@@ -30,7 +30,7 @@ const RETRY_SECONDS = 2
 /** Served in any case: health pages, and what never changes. */
 const ALWAYS: ReadonlySet<string> = new Set(['/livez', '/healthz', '/readyz', '/ping', '/metrics'])
 
-/** Resolves to true if the leader has answered the request. Throws StatusError 503 if nobody can. */
+/** Resolves to true if the leader has answered the request. Throws StatusError 503 if no replica can serve it. */
 export function createGate({ clock, isCurrent, leadership, peers }: GateOptions): Gate {
   return async ({ exchange, route, address, auditId }) => {
     if (ALWAYS.has(route.path)) return false

@@ -1,4 +1,4 @@
-/** Joins two streams of tunnels: bytes, ends and errors of each become those of the other, with backpressure. */
+/** Joins two streams of tunnels: copies bytes, ends and errors in both directions, with backpressure. */
 import type { Duplex } from 'node:stream'
 
 /** Each direction ends on its own. */

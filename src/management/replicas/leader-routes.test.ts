@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { needsLeader } from './leader-routes.ts'
 
-describe('needsLeader', () => {
+describe('needsLeader() for routes of the management server', () => {
   const rows: readonly (readonly [string, string, boolean])[] = [
     ['POST', '/v3-public/login', true],
     ['GET', '/v3-public/oidc/:provider/login', true],

@@ -1,4 +1,7 @@
-/** The routes that the leader serves for all replicas: what they count and compare must be in one process. */
+/**
+ * Lists the routes that only the leader of the replicas serves, because they need all counters and locks in one
+ * process.
+ */
 import type { Route } from '../port/route.ts'
 
 /** Log-in counts failures, and users must stay unique. The list of providers is the same everywhere. */

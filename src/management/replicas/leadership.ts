@@ -1,4 +1,7 @@
-/** Which replica leads: it runs the controllers, and the changes that need one process for all of them. */
+/**
+ * Leader election among the replicas of the management server. The leader runs the controllers and serves requests
+ * that need one process.
+ */
 import type { ApiClient, Transport } from '#client/api-client.ts'
 import { Fence } from '#client/fence.ts'
 import { lead, LeadershipLost } from '#client/leader-election.ts'
@@ -39,9 +42,9 @@ export function electLeader({ client, random, log, id }: ElectionOptions): Leade
   let leader: string | undefined
   const onLeader = (identity: string): void => {
     leader = identity === '' ? undefined : identity
-    log.info('The leader of the replicas has changed', { leader: identity })
+    log.info('New leader elected', { leader: identity })
   }
-  const onError = (error: unknown): void => log.error(error, 'Failed to renew or acquire the lease of the leader')
+  const onError = (error: unknown): void => log.error(error, 'Failed to acquire or renew the leader lease')
   const election = { client, random, namespace: MANAGEMENT_NAMESPACE, name: LEASE, identity: id, onLeader, onError }
   const once = async (work: LeaderWork, signal: AbortSignal): Promise<void> => {
     const fence = new Fence()
@@ -53,7 +56,7 @@ export function electLeader({ client, random, log, id }: ElectionOptions): Leade
       })
     } catch (error) {
       if (!(error instanceof LeadershipLost)) throw error
-      log.info('This replica no longer leads', { id })
+      log.info('Stopped leading', { id })
     } finally {
       leads = () => false
     }

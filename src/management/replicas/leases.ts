@@ -1,6 +1,6 @@
 /**
- * The Leases of replicas. Each replica has one with its address and renews it every few seconds, so that the others find
- * it. One that cannot renew it counts itself as cut off from the datastore.
+ * Renews the Lease of this replica, with its address, and reads those of other replicas. A replica that cannot renew
+ * its Lease considers itself cut off from the datastore.
  */
 import { type Lease, Leases } from '#apis/coordination/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'

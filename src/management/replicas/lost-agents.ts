@@ -1,4 +1,7 @@
-/** Records that agents are away whose replica has died: it cannot do so itself. The leader does it. */
+/**
+ * Marks agents as disconnected in the status of their Clusters if the replica that had their tunnels has died. Runs
+ * on the leader.
+ */
 import type { ApiClient } from '#client/api-client.ts'
 import { aborted } from '#lib/abort.ts'
 import { every } from '#lib/clock.ts'
@@ -40,9 +43,9 @@ async function lookOnce({ objects, client, isAlive, log }: LostAgentsOptions, si
     try {
       await client.updateStatus(Clusters, lost, { signal })
     } catch (error) {
-      // The agent is back: somebody else has written that.
+      // The agent is back: another replica has written that.
       if (isConflict(error) || isNotFound(error) || signal.aborted) continue
-      log.error(error, 'Failed to record the loss of an agent', { cluster: cluster.metadata.name })
+      log.error(error, 'Failed to mark agent as disconnected', { cluster: cluster.metadata.name })
     }
   }
 }

@@ -9,8 +9,8 @@ const note = (id: string, renewal: string): { id: string; address: string; renew
   renewal,
 })
 
-describe('NeighbourTable', () => {
-  it('counts a replica as alive while its Lease changes', () => {
+describe('table of other replicas by their Leases', () => {
+  it('considers a replica alive while its Lease changes', () => {
     const table = new NeighbourTable(15)
     table.learn([note('a', '1'), note('b', '1')], 0)
     table.learn([note('a', '2'), note('b', '1')], 10)
@@ -19,7 +19,7 @@ describe('NeighbourTable', () => {
     assert.deepEqual([...table.alive(25)], [])
   })
 
-  it('takes a replica back that renews its Lease again', () => {
+  it('considers a replica alive again after it renews its Lease', () => {
     const table = new NeighbourTable(15)
     table.learn([note('a', '1')], 0)
     table.learn([note('a', '1')], 20)
@@ -28,14 +28,14 @@ describe('NeighbourTable', () => {
     assert.equal(table.alive(21).size, 1)
   })
 
-  it('forgets a replica at once whose Lease was deleted', () => {
+  it('removes a replica at once if its Lease is deleted', () => {
     const table = new NeighbourTable(15)
     table.learn([note('a', '1')], 0)
     table.learn([], 1)
     assert.equal(table.alive(1).size, 0)
   })
 
-  it('names replicas whose Leases can be deleted, much later', () => {
+  it('returns replicas whose Leases expired long ago for deletion', () => {
     const table = new NeighbourTable(15)
     table.learn([note('a', '1')], 0)
     assert.deepEqual(table.expired(59), [])

@@ -1,6 +1,6 @@
 /**
- * The other replicas, by what their Leases say. Clocks are not compared: a replica is alive while its Lease changes, as
- * this replica sees it.
+ * Tracks the other replicas by their Leases. A replica is alive while its Lease changes; clocks of different machines
+ * are not compared.
  */
 interface Note {
   readonly id: string

@@ -1,4 +1,7 @@
-/** Opens the replicas of a plan: on etcd there may be several; every other datastore belongs to one server. */
+/**
+ * Prepares the start of a replica: shares its keys through the datastore and computes its address. Only etcd allows
+ * several replicas of the management server.
+ */
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 

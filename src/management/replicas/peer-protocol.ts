@@ -1,4 +1,4 @@
-/** The streams that replicas open on each other: `<protocol>/<address>` of the tunnel. */
+/** The paths, streams and headers that replicas of the management server use to connect to each other. */
 
 /** Replicas connect here. */
 export const PEER_PATH = '/v3/replicas/connect'

@@ -1,4 +1,7 @@
-/** Serves other replicas: streams to the agents that are connected here, and requests that need the leader. */
+/**
+ * Serves connections of other replicas: streams to agents that are connected here, and requests that the leader must
+ * serve.
+ */
 import type { Duplex } from 'node:stream'
 
 import type { Clock } from '#lib/clock.ts'
@@ -66,7 +69,7 @@ export function peerRoutes({ clock, log, ca, hub, serve }: PeerRoutesOptions): P
       try {
         await tunnel.serve()
       } catch (error) {
-        log.info('Connection of another replica was lost', { replica, err: (error as Error).message })
+        log.info('Lost connection from another replica', { replica, err: (error as Error).message })
       } finally {
         tunnels.delete(tunnel)
       }

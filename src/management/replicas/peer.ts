@@ -1,6 +1,6 @@
 /**
- * The connection to another replica: a tunnel over mutual TLS on the port that people use. It says which clusters have
- * their agents there, and carries requests for them.
+ * The connection to another replica: a tunnel with mutual TLS. The other replica lists the clusters whose agents are
+ * connected there, and receives requests for them.
  */
 import type { Duplex } from 'node:stream'
 
@@ -89,7 +89,11 @@ export class Peer {
         await this.#serve(tunnel, signal)
       } catch (error) {
         if (signal.aborted) return
-        log.info('No connection to another replica', { replica: id, address, err: (error as Error).message })
+        log.info('Failed to connect to another replica, or lost its connection', {
+          replica: id,
+          address,
+          err: (error as Error).message,
+        })
       }
       const limitMs = Math.min(MAX_WAIT_MS, MIN_WAIT_MS * 2 ** Math.min(failures++, 10))
       await sleep(clock, MIN_WAIT_MS + random.float() * (limitMs - MIN_WAIT_MS), signal).catch(() => undefined)

@@ -1,4 +1,4 @@
-/** The connections to all other replicas that are alive. */
+/** Keeps a connection to each other live replica of the management server. */
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import type { Logger } from '#lib/log/log.ts'

@@ -1,6 +1,6 @@
 /**
- * The port of a replica: its routes, the gate in front of them, and the same routes again for requests that other replicas
- * pass on to the leader.
+ * The HTTPS port of a replica: its routes behind the gate that forwards to the leader, and the same routes for
+ * forwarded requests.
  */
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'

@@ -1,6 +1,6 @@
 /**
- * The replicas of the server on one datastore. Each serves people and agents; one of them leads. Requests for a cluster
- * go through the replica that has its agent.
+ * Starts this replica of the management server among others on one datastore. All serve users and agents, one leads,
+ * and requests for a cluster go to the replica with its agent.
  */
 import type { ApiClient } from '#client/api-client.ts'
 import type { LocalPki } from '#cluster/local-pki.ts'
@@ -86,7 +86,7 @@ export function createReplicas(options: ReplicasOptions, onCertificate: () => vo
     async join(address, onCutOff) {
       leases = new ReplicaLeases({ client, log, id, address, onLook: (others) => peers.follow(others), onCutOff })
       await leases.start()
-      log.info('This replica is known to others', { id, address })
+      log.info('Joined the other replicas', { id, address })
     },
     async leave() {
       renewal.cancel()

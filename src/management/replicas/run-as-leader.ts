@@ -1,4 +1,4 @@
-/** The work of the leader: all controllers, and the record of agents whose replica has died. */
+/** Runs the tasks of the leader: all controllers, and the marking of agents whose replica has died. */
 import { ApiClient } from '#client/api-client.ts'
 import type { RunningCluster } from '#cluster/cluster.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
@@ -26,12 +26,12 @@ export interface LeaderParts {
 const SERVER = { name: 'hk:server', uid: '', groups: ['system:masters', 'system:authenticated'], extra: {} }
 const AGENT = userAgent('hyperkube-server')
 
-/** Does the work whenever this replica leads. Resolves when it is known who leads, or nobody for a while. */
+/** Does the work whenever this replica leads. Resolves when a leader is known, or after five seconds without one. */
 export async function runAsLeader(parts: LeaderParts, closing: AsyncDisposableStack): Promise<void> {
   const { around, replicas } = parts
   const stop = new AbortController()
   const running = replicas.leadership.run(leaderWork(parts), stop.signal).catch((error: unknown) => {
-    if (!stop.signal.aborted) around.log.error(error, 'Stopped taking part in the election of a leader')
+    if (!stop.signal.aborted) around.log.error(error, 'Leader election failed')
   })
   closing.defer(() => {
     stop.abort()

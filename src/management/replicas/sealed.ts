@@ -1,4 +1,4 @@
-/** A text that only the holder of a token can read: AES-256-GCM with a key that scrypt derives from the token. */
+/** Encrypts and decrypts text with a token: AES-256-GCM with a key that scrypt derives from the token. */
 import { createCipheriv, createDecipheriv, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 
@@ -6,7 +6,7 @@ import type { Random } from '#lib/random.ts'
 
 export interface Sealed {
   readonly version: 1
-  /** Known to everybody who reads the datastore; part of what is authenticated. */
+  /** Readable in the datastore without the token; part of the authenticated data. */
   readonly fingerprint: string
   readonly salt: string
   readonly nonce: string
@@ -35,7 +35,7 @@ export async function seal(
   return { version: 1, fingerprint, salt: saltText ?? '', nonce: nonceText ?? '', sealed: sealedText ?? '' }
 }
 
-/** Undefined: the token is wrong, or somebody changed the text. */
+/** Undefined: the token is wrong, or the text was changed. */
 export async function openSealed({ fingerprint, ...texts }: Sealed, token: string): Promise<string | undefined> {
   const [salt, nonce, sealed] = [texts.salt, texts.nonce, texts.sealed].map((text) => Buffer.from(text, 'base64'))
   if (salt === undefined || nonce?.length !== NONCE_BYTES || sealed === undefined || sealed.length <= TAG_BYTES)

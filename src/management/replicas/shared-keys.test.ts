@@ -25,7 +25,7 @@ function folder(texts = new Map<string, string>()): Folder {
 
 const clock = createVirtualClock()
 
-describe('openSharedKeys', () => {
+describe('keys that replicas of the management server share', () => {
   let backend: Backend
   const open = (files: Folder, token?: string): Promise<void> =>
     openSharedKeys({ backend, files, token, clock, random: secureRandom })
@@ -35,7 +35,7 @@ describe('openSharedKeys', () => {
     backend = createMemoryBackend({ clock, random: secureRandom, historyMs: Infinity })
   })
 
-  it('gives a second replica the keys of the first one, with its token', async () => {
+  it('are given to a second replica that has the token of the first', async () => {
     const [first, second] = [folder(), folder()]
     await open(first)
     await open(second, first.texts.get(TOKEN_FILE))
@@ -46,7 +46,7 @@ describe('openSharedKeys', () => {
     await open(second)
   })
 
-  it('stores nothing that is readable without the token', async () => {
+  it('are encrypted in the datastore with the token', async () => {
     const first = folder()
     await open(first)
     const { items } = await backend.range({ start: '/hyperkube/server/keys' })
@@ -56,14 +56,14 @@ describe('openSharedKeys', () => {
       assert.ok(!stored.includes((text ?? '-').trim().slice(0, 40)))
   })
 
-  it('agrees on one set of keys if two replicas with one token start at once', async () => {
+  it('are the same for two replicas that start at the same time with one token', async () => {
     const token = 'a token that both replicas have got from somewhere'
     const [one, two] = [folder(), folder()]
     await Promise.all([open(one, token), open(two, token)])
     assert.deepEqual(keysOf(one), keysOf(two))
   })
 
-  it('stores the keys of a server that had the datastore alone', async () => {
+  it('are the existing keys of a server that ran without replicas before', async () => {
     const alone = folder()
     await open(alone)
     backend = createMemoryBackend({ clock, random: secureRandom, historyMs: Infinity })
@@ -75,7 +75,7 @@ describe('openSharedKeys', () => {
     assert.deepEqual(keysOf(second), before)
   })
 
-  it('completes the files of a start that was killed', async () => {
+  it('are completed on disk after a start that was killed', async () => {
     const first = folder()
     await open(first)
     const before = keysOf(first)
@@ -102,7 +102,7 @@ describe('openSharedKeys', () => {
       /are not those of the server/,
     ],
     [
-      'a part of the keys of another server',
+      'one key file of another server',
       async (first) => {
         const texts = new Map([['pki/sa.key', 'another key']])
         await open(folder(texts), first.texts.get(TOKEN_FILE))
@@ -111,7 +111,7 @@ describe('openSharedKeys', () => {
     ],
   ]
   for (const [what, attempt, message] of refusals) {
-    it(`refuses ${what}`, async () => {
+    it(`are refused with ${what}`, async () => {
       const first = folder()
       await open(first)
       await assert.rejects(attempt(first), (error) => error instanceof ProgramError && message.test(error.message))

@@ -1,6 +1,6 @@
 /**
- * The keys that all replicas on one datastore share: the authorities, the key of service accounts and the key that
- * encrypts Secrets. The first replica stores them in the datastore, sealed with a token; others open them with it once.
+ * Shares the certificate authorities, the service account key and the key that encrypts Secrets among replicas. The
+ * first replica stores them in the datastore, encrypted with a token; others decrypt them once.
  */
 import { createHash } from 'node:crypto'
 

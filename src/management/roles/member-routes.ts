@@ -1,4 +1,7 @@
-/** The routes of members: of the server, and of a cluster and its projects. Nobody gives or takes more than they have. */
+/**
+ * The HTTP routes for members of the server, of clusters and of projects. Callers can grant and revoke only
+ * permissions that they have.
+ */
 import { badRequestError, forbiddenError, notFoundError } from '#meta/status-errors.ts'
 
 import { createMember, membersOfCluster } from '../access/members.ts'
@@ -19,7 +22,7 @@ import { Users } from '../kinds/user.ts'
 import type { Reply, Route } from '../port/route.ts'
 
 export interface MemberRoutesOptions extends ClusterAccess {
-  /** False for the last Member that makes somebody administrator. */
+  /** False for the last Member with the role administrator. */
   readonly keepsAdministrator: (removed: Member) => boolean
 }
 

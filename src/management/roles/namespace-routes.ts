@@ -1,4 +1,4 @@
-/** The routes of namespaces: creates one in a project, and moves one to another project. */
+/** The HTTP routes that create a namespace in a project and move a namespace to another project. */
 import { Namespaces } from '#apis/core/v1.ts'
 import { badRequestError, notFoundError, serviceUnavailableError } from '#meta/status-errors.ts'
 

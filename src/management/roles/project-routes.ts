@@ -1,4 +1,7 @@
-/** The routes of projects. A namespace changes its project only for somebody who manages the namespaces of both. */
+/**
+ * The HTTP routes for projects of a cluster. A namespace moves to another project only if the caller manages the
+ * namespaces of both.
+ */
 import { badRequestError, conflictError, forbiddenError, notFoundError } from '#meta/status-errors.ts'
 import { dns1123Label } from '#meta/validation/names.ts'
 

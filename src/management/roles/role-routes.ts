@@ -1,4 +1,4 @@
-/** The routes of roles. Built-in roles cannot change, except whether new users get them. */
+/** The HTTP routes for roles. Built-in roles are read-only, except whether new users get them. */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { badRequestError, conflictError, forbiddenError, notFoundError } from '#meta/status-errors.ts'
 

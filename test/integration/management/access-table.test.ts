@@ -24,7 +24,7 @@ const CALLERS = [
 ] as const
 type Caller = (typeof CALLERS)[number]
 
-/** Deletions and log-outs are the last. Bodies are empty: 400 is the answer to somebody who may use the route. */
+/** Deletions and log-outs are the last. Bodies are empty: 400 is the response to callers who may use the route. */
 const TABLE = `
 route                                             nobody user project member owner admin ofOther ofThis readOnly cookie
 GET /livez                                        200    200  200     200    200   200   200     200    200      200

@@ -1,4 +1,4 @@
-/** Backup of a running server and its restore on another machine: users, tokens and agents come back. */
+/** Tests backup of a running management server and restore on another machine: users, tokens and agents work again. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import { newCredential, PASSWORD, runTestAgent } from './bed.ts'
 import { type EchoCluster, startEchoCluster } from './downstream.ts'
 import { eventuallySlow, freePort, Replica } from './replica-bed.ts'
 
-describe('hyperkube server backup', { timeout: 180_000 }, () => {
+describe('hyperkube server backup and restore', { timeout: 180_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'server-backup-'))
   const file = join(folder, 'server.tar')
   const credential = newCredential()
@@ -69,7 +69,7 @@ describe('hyperkube server backup', { timeout: 180_000 }, () => {
     return (await one.request('GET', `/k8s/clusters/${cluster}/hello`, { token: administrator })).status
   }
 
-  it('saves a running server to one file for its owner', async () => {
+  it('saves a running server to one file with mode 600', async () => {
     const { code, out, err } = await run('backup', file, '--data-dir', old.dataDir)
     assert.equal(code, 0, err)
     assert.match(
@@ -82,7 +82,7 @@ describe('hyperkube server backup', { timeout: 180_000 }, () => {
     assert.match(again.err, /exists already/)
   })
 
-  it('restores nothing while the server runs, and nothing of a damaged file', async () => {
+  it('refuses to restore while the server runs, or from a damaged file', async () => {
     assert.match((await run('restore', file, '--data-dir', old.dataDir)).err, /A server is running in/)
     const whole = readFileSync(file)
     const damages: readonly (readonly [string, Buffer])[] = [
@@ -104,7 +104,7 @@ describe('hyperkube server backup', { timeout: 180_000 }, () => {
     }
   })
 
-  it('brings users, tokens and agents back on another machine', async () => {
+  it('restores users, tokens and agents on another machine', async () => {
     await old.end('SIGKILL')
     const { code, err, out } = await run('restore', file, '--data-dir', restored.dataDir)
     assert.equal(code, 0, err)
@@ -118,7 +118,7 @@ describe('hyperkube server backup', { timeout: 180_000 }, () => {
     await eventuallySlow('the agent is back', async () => (await hello(restored)) === 200)
   })
 
-  it('keeps what it replaces', async () => {
+  it('keeps the replaced files under another name', async () => {
     await restored.end('SIGTERM')
     const { code, out } = await run('restore', file, '--data-dir', restored.dataDir)
     assert.equal(code, 0)
@@ -127,7 +127,7 @@ describe('hyperkube server backup', { timeout: 180_000 }, () => {
     assert.equal((await restored.request('GET', '/v3/me', { token: jane })).status, 200)
   })
 
-  it('says what is wrong', async () => {
+  it('reports invalid arguments', async () => {
     const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
       [['restore'], /Give the file of the backup/],
       [['restore', 'none.tar', '--data-dir', folder], /no such file/],

@@ -1,4 +1,4 @@
-/** A server whose disk fills up: it goes on with what needs no writing, says so, and recovers. */
+/** Tests a management server whose disk is full: it still serves reads, reports the failure, and recovers. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -24,7 +24,7 @@ describe('hyperkube server on a full disk', { skip: whyNoDisk() ?? false, timeou
     disk?.remove()
   })
 
-  it('keeps on reading, refuses writes with a reason, and fails the check of the disk', async () => {
+  it('serves reads, refuses writes with a reason, and reports the disk as failed in /readyz', async () => {
     assert.match((await server.request('GET', '/readyz?verbose')).text, /\[\+\]disk ok/)
     // The server writes at the same time.
     disk.fill(1 << 20)
@@ -44,7 +44,7 @@ describe('hyperkube server on a full disk', { skip: whyNoDisk() ?? false, timeou
     assert.equal((await server.request('GET', '/livez')).status, 200)
   })
 
-  it('recovers when there is room again', async () => {
+  it('recovers when there is free space again', async () => {
     disk.free()
     await eventuallySlow('the server is ready', async () => (await server.request('GET', '/readyz')).status === 200)
     await eventuallySlow('writes are accepted', async () => {

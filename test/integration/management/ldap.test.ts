@@ -1,4 +1,4 @@
-/** Log-in with an LDAP server over real connections: TLS, StartTLS, and servers that misbehave. */
+/** Tests log-in with an LDAP server over real connections: TLS, StartTLS, and misbehaving servers. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 
@@ -43,7 +43,7 @@ const SETTINGS: Omit<LdapSettings, 'url'> = {
   groups: { searchBase: `ou=groups,${BASE}` },
 }
 
-describe('An LDAP provider', () => {
+describe('LDAP provider of the management server', () => {
   let ldap: FakeLdap
   let started: TestObjects
   let people: People
@@ -94,7 +94,7 @@ describe('An LDAP provider', () => {
     return sendTo(people, { method: 'POST', path: '/v3-public/login', body, address: `10.1.0.${++calls}` })
   }
 
-  it('logs people in, and their groups count', async () => {
+  it('logs users in with the permissions of their groups', async () => {
     const answer = await logIn('jane', 'password of jane')
     assert.equal(answer.status, 200, answer.text)
     const headers = { authorization: `Bearer ${String(answer.body['token'])}` }
@@ -109,14 +109,14 @@ describe('An LDAP provider', () => {
     assert.ok(ldap.binds.every(({ isEncrypted }) => isEncrypted))
   })
 
-  it('finds names with special characters', async () => {
+  it('logs in users whose names contain special characters', async () => {
     for (const name of ['jürgen', 'o(brien)*']) {
       const answer = await logIn(name, `password of ${name}`)
       assert.equal(answer.status, 200, answer.text)
     }
   })
 
-  it('refuses wrong and empty passwords, unknown names and filters as names', async () => {
+  it('refuses wrong and empty passwords, unknown usernames, and filters as usernames', async () => {
     const tries = [
       ['jane', 'wrong'],
       ['jane', ''],
@@ -145,7 +145,7 @@ describe('An LDAP provider', () => {
     assert.equal((await logIn('jürgen', 'password of jürgen')).status, 403)
   })
 
-  it('slows down who guesses, for each name', async () => {
+  it('delays log-ins after failed attempts for each username', async () => {
     const statuses: number[] = []
     for (let n = 0; n < 8; n++) {
       const body = { provider: 'corp', username: 'jane', password: `guess ${n}` }
@@ -156,7 +156,7 @@ describe('An LDAP provider', () => {
     assert.deepEqual([...new Set(statuses)], [401, 429])
   })
 
-  it('gets no password without trusted TLS', async () => {
+  it('receives no password without trusted TLS', async () => {
     for (const misbehaviour of ['refuses-tls', 'adds-bytes-before-tls'] as const) {
       ldap.misbehaviour = misbehaviour
       assert.equal((await logIn('jane', 'password of jane')).status, 503, misbehaviour)
@@ -166,7 +166,7 @@ describe('An LDAP provider', () => {
     assert.deepEqual(ldap.binds, [])
   })
 
-  it('is not connected to a second time when it closes the connection', async () => {
+  it('is not reconnected after it closes the connection', async () => {
     ldap.misbehaviour = 'closes-after-tls'
     assert.equal((await logIn('jane', 'password of jane')).status, 503)
     assert.deepEqual([ldap.connections, ldap.binds.length], [1, 0])
@@ -175,7 +175,7 @@ describe('An LDAP provider', () => {
     assert.deepEqual([ldap.connections, ldap.binds.length], [2, 1])
   })
 
-  it('is given up when it does not answer', async () => {
+  it('fails the log-in if it does not respond', async () => {
     ldap.misbehaviour = 'is-silent'
     const clock = createVirtualClock()
     const opening = openLdap(clock, { url: `ldap://127.0.0.1:${ldap.port}`, certificateAuthority: undefined })
@@ -185,7 +185,7 @@ describe('An LDAP provider', () => {
     await ended
   })
 
-  it('is not followed to another server', async () => {
+  it('is not followed when it refers to another server', async () => {
     ldap.misbehaviour = 'refers'
     assert.equal((await logIn('jane', 'password of jane')).status, 200)
     assert.equal((await logIn('nobody', 'password of jane')).status, 401)

@@ -1,4 +1,4 @@
-/** Replicas of `hyperkube server` as processes on one etcd, and a relay that can cut connections. */
+/** Test bed for replicas: starts `hyperkube server` processes on one etcd, and a relay that can cut connections. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ export class Relay {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Nothing passes any more, and nobody is told: as a network that is cut. */
+  /** Drops all bytes without closing connections, as a network failure does. */
   cut(): void {
     this.#isCut = true
     for (const socket of this.#sockets) socket.pause()

@@ -1,4 +1,7 @@
-/** Several replicas of the server on one etcd: sessions, tunnels, the leader, a replica that dies and one that is cut off. */
+/**
+ * Tests several replicas of the management server on one etcd: sessions, tunnels, leader election, death of a
+ * replica, and loss of etcd.
+ */
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
@@ -17,7 +20,7 @@ import { eventuallySlow, freePort, Relay, Replica } from './replica-bed.ts'
 const TOKEN = 'the token that all replicas of this test share'
 const BODY_BYTES = 8 << 20
 
-describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_000 }, () => {
+describe('replicas of the management server', { skip: whyNoEtcd() ?? false, timeout: 300_000 }, () => {
   let etcd: TestCluster
   let echo: EchoCluster
   /** Between the third replica and etcd. */
@@ -80,7 +83,7 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
     return size === undefined ? `got ${bytes}` : 'x'.repeat(Number(size))
   }
 
-  it('share one authority, and make one administrator', async () => {
+  it('share one certificate authority, and create one administrator', async () => {
     assert.equal(new Set(replicas.map(({ ca }) => ca)).size, 1)
     assert.equal(new Set(replicas.map((replica) => replica.file('encryption.key'))).size, 1)
     const makers = replicas.filter(({ isFirst }) => isFirst)
@@ -90,14 +93,14 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
     administrator = await (maker as Replica).logIn(other)
   })
 
-  it('refuse a replica without the token', async () => {
+  it('refuse to start without the shared token', async () => {
     const [datastore = ''] = etcd.urls
     const stranger = new Replica(await freePort(), { datastore, serverUrl: first().url, token: undefined })
     await assert.rejects(stranger.start(), /Copy the file "replica-token"/)
     rmSync(stranger.dataDir, { recursive: true, force: true })
   })
 
-  it('know a token that another replica has just made, and forget one that ended', async () => {
+  it('accept an API token that another replica created, and refuse it after its deletion', async () => {
     for (let turn = 0; turn < 5; turn++) {
       const made = await first().request('POST', '/v3/tokens', { token: administrator, body: {} })
       const token = made.body['token'] as string
@@ -113,7 +116,7 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
     }
   })
 
-  it('count failed log-ins together', async () => {
+  it('count failed log-ins across all replicas', async () => {
     const body = { username: 'jane', password: 'wrong' }
     const statuses: number[] = []
     for (let turn = 0; turn < 9; turn++) {
@@ -127,7 +130,7 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
     assert.equal(statuses.at(-1), 429, statuses.join())
   })
 
-  it('keep usernames unique', async () => {
+  it('keep usernames unique if several create the same user', async () => {
     const body = { username: 'jane', password: 'a password for one day' }
     const answers = await Promise.all(
       replicas.map((replica) => replica.request('POST', '/v3/users', { token: administrator, body })),
@@ -138,7 +141,7 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
     )
   })
 
-  it('reach a cluster through the replica that has its agent', async () => {
+  it('forward requests for a cluster to the replica with its agent', async () => {
     const made = await first().request('POST', '/v3/clusters', { token: administrator, body: { displayName: 'prod' } })
     assert.equal(made.status, 201, made.text)
     cluster = made.body['cluster'].metadata.name as string
@@ -152,7 +155,7 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
       )
   })
 
-  it('pass large bodies on in both directions', async () => {
+  it('forward large bodies in both directions', async () => {
     for (const replica of replicas) {
       const up = await inCluster(replica, 'POST', '/upload', 'x'.repeat(BODY_BYTES))
       assert.equal(up.text, `got ${BODY_BYTES}`)
@@ -161,7 +164,7 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
     }
   })
 
-  it('accept no other client as a replica', async () => {
+  it('refuse connections of clients without a replica certificate', async () => {
     const tools = { clock: realClock, random: secureRandom }
     const foreign = createAuthority({ commonName: 'kubernetes' }, tools)
     const own = loadAuthority({ certificate: first().ca, key: first().file('pki/ca.key') }, tools)
@@ -184,7 +187,7 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
     assert.equal(await attempt(issueReplicaCertificates(own, 'x').client), 101)
   })
 
-  it('take the agent over from a replica that dies, and answer no request twice', async () => {
+  it('accept the agent of a replica that died, and send no request twice', async () => {
     const seen = new Map<string, number>()
     echo.answer = (request, response) => {
       seen.set(request.url ?? '', (seen.get(request.url ?? '') ?? 0) + 1)
@@ -234,7 +237,7 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
     await leader.start()
   })
 
-  it('serve nobody while they are cut off from etcd', async () => {
+  it('respond with 503 while they are cut off from etcd', async () => {
     const made = await first().request('POST', '/v3/tokens', { token: administrator, body: {} })
     const token = made.body['token'] as string
     assert.equal((await third().request('GET', '/v3/me', { token })).status, 200)
@@ -263,7 +266,7 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
     await eventuallySlow('the cluster answers', async () => (await inCluster(third(), 'GET', '/hello')).status === 200)
   })
 
-  it('leave at once when they stop', async () => {
+  it('are no longer used as soon as they stop', async () => {
     await second().end('SIGTERM')
     await eventuallySlow('the others go on', async () => {
       const { status } = await inCluster(first(), 'GET', '/hello')
@@ -277,6 +280,6 @@ describe('replicas of the server', { skip: whyNoEtcd() ?? false, timeout: 300_00
     const path = '/apis/coordination.k8s.io/v1/namespaces/hyperkube-management/leases/hyperkube-server'
     const { body } = await first().request('GET', `/k8s/clusters/local${path}`, { token: administrator })
     const id = body['spec'].holderIdentity as string
-    return running().find(({ logged }) => new RegExp(`known to others.*${id}`).test(logged)) as Replica
+    return running().find(({ logged }) => new RegExp(`Joined the other replicas.*${id}`).test(logged)) as Replica
   }
 })

@@ -1,4 +1,4 @@
-/** Roles and members over the port: nobody gives more than they have. */
+/** Tests roles and members over HTTP: callers can grant only permissions that they have. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -12,7 +12,7 @@ interface Caller {
   readonly token: string
 }
 
-describe('Roles', () => {
+describe('roles of the management server', () => {
   let bed: ManagementBed
   const callers = new Map<string, Caller>()
   const clusters: string[] = []
@@ -51,7 +51,7 @@ describe('Roles', () => {
 
   const user = (name: string): string => callerOf(name).name
 
-  it('of the server are given by those who have all their rights', async () => {
+  it('for the server can be granted only by users with all their permissions', async () => {
     const give = (status: number, caller: string, role: string, more: object = {}): Promise<Answer> =>
       expect(status, caller, 'POST', '/v3/members', { role, user: user('target'), ...more })
     await give(201, 'users', 'users-manage')
@@ -68,7 +68,7 @@ describe('Roles', () => {
     assert.match(refused.text, /needs rights that you do not have/)
   })
 
-  it('of the server are taken by those who have all their rights, and one administrator stays', async () => {
+  it('for the server can be revoked only by users with all their permissions, except from the last administrator', async () => {
     const { body } = await expect(200, 'admin', 'GET', '/v3/members')
     const items = body['items'] as { metadata: { name: string }; spec: { role: string; user: string } }[]
     const path = (role: string): string => `/v3/members/${items.find(({ spec }) => spec.role === role)?.metadata.name}`
@@ -79,7 +79,7 @@ describe('Roles', () => {
     await expect(403, 'nobody', 'GET', '/v3/members')
   })
 
-  it('let holders of users-manage change accounts, but not become others', async () => {
+  it('let users with users-manage change accounts, but not log in as users with more permissions', async () => {
     const { body } = await expect(200, 'users', 'GET', '/v3/users')
     const items = body['items'] as { name: string; username: string }[]
     const admin = `/v3/users/${items.find(({ username }) => username === 'admin')?.name}`
@@ -95,7 +95,7 @@ describe('Roles', () => {
     await expect(403, 'owner', 'GET', '/v3/users')
   })
 
-  it('are created with rights of their creator only', async () => {
+  it('can be created only with permissions of their creator', async () => {
     const create = (status: number, caller: string, more: object): Promise<Answer> =>
       expect(status, caller, 'POST', '/v3/roles', { displayName: 'Own', ...more })
     const readRoles = { apiGroups: ['management.hyperkube.io'], resources: ['roles'], verbs: ['get'] }
@@ -112,7 +112,7 @@ describe('Roles', () => {
     await create(400, 'admin', { scope: 'cluster', name: 'chosen' })
   })
 
-  it('are widened only by those who have the rights wherever a member has the role', async () => {
+  it('can be extended only by users who have the permissions in every cluster where the role is used', async () => {
     const secrets = { apiGroups: [''], resources: ['secrets'], verbs: ['get'] }
     const made = await expect(201, 'admin', 'POST', '/v3/roles', { displayName: 'R', scope: 'cluster', rules: [] })
     const role = made.body['metadata'].name as string
@@ -128,7 +128,7 @@ describe('Roles', () => {
     await expect(200, 'owner', 'DELETE', `/v3/roles/${role}`)
   })
 
-  it('that are built in do not change, but administrators choose those of new users', async () => {
+  it('that are built in are read-only, except whether new users get them', async () => {
     await expect(403, 'admin', 'PATCH', '/v3/roles/user-base', { rules: [] })
     await expect(403, 'admin', 'DELETE', '/v3/roles/user-base')
     await expect(403, 'roles', 'PATCH', '/v3/roles/administrator', { isDefault: true })
@@ -140,7 +140,7 @@ describe('Roles', () => {
     assert.equal(bed.running.objects.get(Roles, 'clusters-create')?.spec.isDefault, false)
   })
 
-  it('of a cluster are given by those who have all their rights in it', async () => {
+  it('for a cluster can be granted only by users with all their permissions in it', async () => {
     const give = (status: number, caller: string, role: string, more: object = {}): Promise<Answer> =>
       expect(status, caller, 'POST', `${at(0)}/members`, { role, user: user('target'), ...more })
     await give(201, 'members', 'members-view')
@@ -156,7 +156,7 @@ describe('Roles', () => {
     await expect(403, 'members', 'DELETE', `${at(0)}/members/${owner}`)
   })
 
-  it('of a project are given by its owners, in that project only', async () => {
+  it('for a project can be granted only by its owners', async () => {
     const give = (status: number, caller: string, role: string, project: string | undefined): Promise<Answer> =>
       expect(status, caller, 'POST', `${at(0)}/members`, { role, user: user('nobody'), project })
     for (const role of ['project-member', 'secrets-view', 'create-ns', 'workloads-manage'])
@@ -167,7 +167,7 @@ describe('Roles', () => {
     await give(201, 'project', 'project-owner', projects[0])
   })
 
-  it('show members to those who may see them', async () => {
+  it('show each caller only the members that its roles allow it to see', async () => {
     const seenBy = async (caller: string): Promise<string[]> => {
       const { body } = await expect(200, caller, 'GET', `${at(0)}/members`)
       const items = body['items'] as { spec: { role: string; project?: string } }[]
@@ -179,7 +179,7 @@ describe('Roles', () => {
     assert.deepEqual(await seenBy('projects'), ['cluster'])
   })
 
-  it('let creators of projects own theirs, and no namespace of others', async () => {
+  it('make the creator of a project its owner, without access to namespaces outside of it', async () => {
     const create = (status: number, namespaces: string[]): Promise<Answer> =>
       expect(status, 'projects', 'POST', `${at(0)}/projects`, { displayName: 'Mine', namespaces })
     await create(403, ['free'])
@@ -196,7 +196,7 @@ describe('Roles', () => {
     await expect(200, 'projects', 'DELETE', `${at(0)}/projects/${mine}`)
   })
 
-  it('give a namespace to one of many projects that want it at the same time', async () => {
+  it('add a namespace to only one of eight projects that request it at the same time', async () => {
     const create = (n: number): Promise<Answer> =>
       send('owner', 'POST', `${at(0)}/projects`, { displayName: `P${n}`, namespaces: ['wanted'] })
     const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => create(n)))
@@ -206,7 +206,7 @@ describe('Roles', () => {
     await expect(200, 'owner', 'DELETE', `${at(0)}/projects/${made[0]?.body['metadata'].name}`)
   })
 
-  it('let a namespace move between projects only for those who manage both', async () => {
+  it('let only users who manage both projects move a namespace between them', async () => {
     const move = (
       status: number,
       caller: string,

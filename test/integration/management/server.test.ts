@@ -209,7 +209,7 @@ describe('hyperkube server', () => {
     await cluster.client.delete(ClusterRoles, metadata)
   })
 
-  it('gives the cluster the projects Default and System', async () => {
+  it('creates the projects Default and System for an imported cluster', async () => {
     const { body } = await bed.request('GET', `/v3/clusters/${id}/projects`, { token: admin() })
     const items = body['items'] as { spec: { displayName: string; namespaces: string[] } }[]
     const namespaces = (name: string): string[] | undefined =>
@@ -218,7 +218,7 @@ describe('hyperkube server', () => {
     assert.deepEqual(namespaces('System'), ['kube-system', 'kube-public', 'kube-node-lease', AGENT_NAMESPACE])
   })
 
-  it('creates namespaces in a project for its members, and only new ones', async () => {
+  it('creates new namespaces in a project for its members, but adds no existing ones', async () => {
     const path = `/v3/clusters/${id}/projects/${projectName}/namespaces`
     const create = (name: unknown): ReturnType<typeof bed.request> =>
       bed.request('POST', path, { token: jane.token, body: { name } })
@@ -231,7 +231,7 @@ describe('hyperkube server', () => {
     await eventually('jane may read', async () => (await inCluster(jane.token, 'GET', configMaps)).status === 200)
   })
 
-  it('binds another role of a project when a member gets it', async () => {
+  it('binds a custom project role in the cluster when a member gets it', async () => {
     const body = { role: 'serviceaccounts-view', user: jane.name, project: projectName }
     const added = await bed.request('POST', `/v3/clusters/${id}/members`, { token: admin(), body })
     assert.equal(added.status, 201, added.text)

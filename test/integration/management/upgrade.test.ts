@@ -1,4 +1,7 @@
-/** A data directory of an older version: the server brings its definitions and roles up to date, and keeps the objects. */
+/**
+ * Tests a management server on a data directory of an older version: it updates definitions and roles, and keeps the
+ * objects.
+ */
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'

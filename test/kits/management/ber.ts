@@ -1,4 +1,4 @@
-/** The parts of ASN.1's basic encoding rules that LDAP needs. */
+/** Encodes and decodes the parts of ASN.1's basic encoding rules (BER) that LDAP needs. */
 
 export interface BerElement {
   readonly tag: number

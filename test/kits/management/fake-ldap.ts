@@ -1,4 +1,4 @@
-/** A small LDAP server for tests: simple bind, search with and, or, equality and presence, and StartTLS. */
+/** A small LDAP server for tests: simple bind, StartTLS, and search with and, or, equality and presence. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
@@ -7,7 +7,7 @@ import { element, integer, listOf, readElements, text } from './ber.ts'
 
 export interface DirectoryEntry {
   readonly dn: string
-  /** Without one nobody can log in as the entry. */
+  /** Without one, log-in as the entry fails. */
   readonly password?: string
   readonly attributes: Readonly<Record<string, readonly string[]>>
 }

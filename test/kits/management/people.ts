@@ -16,7 +16,7 @@ export const ADMINISTRATOR = 'administrator'
 
 export interface TestPeople extends TestObjects, AsyncDisposable {
   readonly people: People
-  /** Of the first administrator, who must change it, as users must whose password somebody else chose. */
+  /** Of the first administrator, who must change it, as all users with a password from an administrator. */
   readonly firstPassword: string
 }
 

@@ -62,8 +62,8 @@ function redeem({ people }: Started, code: unknown, more: object = {}): Promise<
 const show = ({ people }: Started, code: string, address = '10.0.0.1'): Promise<TestAnswer> =>
   sendTo(people, { path: `/first-login?code=${encodeURIComponent(code)}`, address })
 
-describe('The page of the first log-in', () => {
-  it('sets the password and logs in, without a script', async () => {
+describe('page /first-login of the management server', () => {
+  it('sets the password and logs in without scripts', async () => {
     await using started = await start()
     const { code } = started.first
     const page = await show(started, code)
@@ -80,7 +80,7 @@ describe('The page of the first log-in', () => {
     assert.equal((await new TestBrowser(started.people).logIn('admin', GOOD)).status, 200)
   })
 
-  it('allows its style and its form only', async () => {
+  it('allows only its style and its form by Content-Security-Policy', async () => {
     await using started = await start()
     for (const page of [await show(started, started.first.code), await show(started, 'wrong')]) {
       const [policy = ''] = page.values('Content-Security-Policy')
@@ -93,7 +93,7 @@ describe('The page of the first log-in', () => {
     }
   })
 
-  it('shows nothing of the request but escaped text', async () => {
+  it('escapes text from the request', async () => {
     await using started = await start()
     const evil = '"><script>alert(1)</script>'
     const { text } = await show(started, evil)
@@ -106,12 +106,12 @@ describe('The page of the first log-in', () => {
 
   const refused: readonly (readonly [string, Readonly<Record<string, string>>, object, number])[] = [
     ['a wrong code', { code: 'wrong' }, {}, 401],
-    ['no code', { code: '' }, {}, 401],
-    ['another repetition', { repeated: `${GOOD}!` }, {}, 400],
+    ['an empty code', { code: '' }, {}, 401],
+    ['two different passwords', { repeated: `${GOOD}!` }, {}, 400],
     ['a short password', { password: 'short', repeated: 'short' }, {}, 400],
-    ['another site', {}, { 'sec-fetch-site': 'cross-site' }, 403],
-    ['another origin', {}, { origin: 'https://evil.example' }, 403],
-    ['another type of body', {}, { 'content-type': 'text/plain' }, 400],
+    ['a request from another site', {}, { 'sec-fetch-site': 'cross-site' }, 403],
+    ['a request from another origin', {}, { origin: 'https://evil.example' }, 403],
+    ['a body that is not a form', {}, { 'content-type': 'text/plain' }, 400],
   ]
   for (const [what, fields, headers, status] of refused) {
     it(`refuses ${what}, and the link stays valid`, async () => {
@@ -125,8 +125,8 @@ describe('The page of the first log-in', () => {
   }
 })
 
-describe('The code of the first log-in', () => {
-  it('gives programs a token', async () => {
+describe('one-time code for the first log-in', () => {
+  it('can be exchanged for an API token by programs', async () => {
     await using started = await start()
     const { body } = await redeem(started, started.first.code, { responseType: 'token' })
     const headers = { authorization: `Bearer ${String(body['token'])}` }
@@ -152,7 +152,7 @@ describe('The code of the first log-in', () => {
     assert.equal((await redeem(started, started.first.code)).status, 401)
   })
 
-  it('is issued anew at each start until there is a password, and the others stay valid', async () => {
+  it('is issued at each start until a password is set; earlier codes stay valid', async () => {
     await using started = await start()
     const { people, first } = started
     const second = await people.issueFirstLogin()
@@ -163,7 +163,7 @@ describe('The code of the first log-in', () => {
     assert.equal(await people.issueFirstLogin(), undefined)
   })
 
-  it('works at another replica of the server', async () => {
+  it('is accepted by another replica of the management server', async () => {
     await using started = await start()
     const { objects, first, clock } = started
     const other = createPeople(optionsOf(objects))
@@ -175,7 +175,7 @@ describe('The code of the first log-in', () => {
     assert.equal((await redeem(started, first.code)).status, 401)
   })
 
-  it('is worth nothing when the user got a password elsewhere, is disabled or is gone', async () => {
+  it('is refused if the user is disabled or deleted', async () => {
     await using started = await start()
     const { objects, people, first } = started
     const [admin] = objects.list(UserKind)
@@ -193,7 +193,7 @@ describe('The code of the first log-in', () => {
     assert.equal((await redeem(started, next?.code)).status, 200)
   })
 
-  it('cannot be guessed quickly, and is not stored', async () => {
+  it('is protected by a delay after wrong attempts, and stored only as a hash', async () => {
     await using started = await start()
     const { objects, first } = started
     const statuses = new Set<number>()

@@ -1,4 +1,7 @@
-/** The pages of `/first-login`: a form without scripts. Style and form are all that the policy of the page allows. */
+/**
+ * Renders the HTML pages of `/first-login`: a form without scripts. The Content-Security-Policy of the page allows
+ * only its style and its form.
+ */
 import { hash } from 'node:crypto'
 
 import type { HeaderList } from '#lib/http/exchange.ts'

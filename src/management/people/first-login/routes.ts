@@ -1,6 +1,6 @@
 /**
- * `/first-login`: the page on which the first administrator sets a password, and `/v3-public/first-login` for programs. The
- * code in the link is the only credential: without it nobody can see the form or send it.
+ * The page `/first-login`, on which the first administrator sets a password, and `/v3-public/first-login` for
+ * programs. Both require the one-time code in the link.
  */
 import { BodyError } from '#lib/http/exchange.ts'
 import { badRequestError, tooManyRequestsError, unauthorizedError } from '#meta/status-errors.ts'

@@ -1,6 +1,6 @@
 /**
- * One encrypted connection to an LDAP server. The package `ldapts` encodes the requests; this file opens the connection, so
- * that no password is sent without TLS, also after a connection is lost: there is never a second one.
+ * An encrypted connection to an LDAP server for the package `ldapts`. It always uses TLS and never reconnects, so
+ * that no password is sent in clear text.
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'

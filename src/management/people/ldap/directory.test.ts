@@ -60,8 +60,8 @@ function check(
 
 const KNOWN: FakeDirectory = { entries: { [people('(uid=jane)')]: [jane] }, passwords: { [JANE]: 'secret' } }
 
-describe('findAccount', () => {
-  it('reads the account', async () => {
+describe('findAccount() in an LDAP directory', () => {
+  it('returns subject, username, display name and groups', async () => {
     const account = { subject: 'uuid-1', username: 'jane', displayName: 'Jane Doe', groups: [] }
     assert.deepEqual(await check(KNOWN), account)
   })
@@ -76,14 +76,14 @@ describe('findAccount', () => {
     assert.equal(await check(KNOWN, 'secret', { username: 'x'.repeat(129) }), undefined)
   })
 
-  it('asks as often for an unknown name as for a wrong password', async () => {
+  it('sends as many requests for an unknown name as for a wrong password', async () => {
     const [wrong, unknown]: string[][] = [[], []]
     await check({ ...KNOWN, ...(wrong && { requests: wrong }) }, 'wrong')
     await check({ ...KNOWN, ...(unknown && { requests: unknown }) }, 'wrong', { username: 'john' })
     assert.equal(unknown?.length, wrong?.length)
   })
 
-  it('does not take text of the user for a filter', async () => {
+  it('escapes filter characters in the username', async () => {
     for (const username of ['*', 'jane)(uid=*', 'jane)(|(uid=*', '*)(objectClass=*', 'jane\0', '\\6aane']) {
       const requests: string[] = []
       assert.equal(await check({ ...KNOWN, requests }, 'secret', { username }), undefined)
@@ -91,20 +91,20 @@ describe('findAccount', () => {
     }
   })
 
-  it('refuses a name that several accounts have, and accounts without an identity', async () => {
+  it('fails if several accounts match, or if the account has no identity attribute', async () => {
     const two = [jane, { ...jane, dn: `uid=jane,ou=other,${BASE}` }]
     await assert.rejects(check({ ...KNOWN, entries: { [people('(uid=jane)')]: two } }), /Several accounts/)
     const nameless = [entry(JANE, { uid: 'jane' })]
     await assert.rejects(check({ ...KNOWN, entries: { [people('(uid=jane)')]: nameless } }), /entryUUID/)
   })
 
-  it('fails when the server refuses the account that searches', async () => {
+  it('fails if the server refuses the service account, or its password is empty', async () => {
     await assert.rejects(check({ ...KNOWN, passwords: { ...KNOWN.passwords, [SERVICE]: 'other' } }), /refuses bindDN/)
     const options = { settings: SETTINGS, bindPassword: '' }
     await assert.rejects(findAccount(fake(KNOWN), options, { username: 'jane', password: 'secret' }), /is empty/)
   })
 
-  it('follows groups in groups, each once', async () => {
+  it('finds nested groups, each once and up to maxDepth', async () => {
     const entries = {
       ...KNOWN.entries,
       [groups(JANE)]: [group('devs'), group('all')],
@@ -117,7 +117,7 @@ describe('findAccount', () => {
     assert.deepEqual((await check({ ...KNOWN, entries }, 'secret', { settings }))?.groups, ['devs', 'all'])
   })
 
-  it('searches groups as the service account', async () => {
+  it('searches groups with the service account', async () => {
     const requests: string[] = []
     await check({ ...KNOWN, requests })
     const order = requests.map((line) => line.replace(/ \(.*/, ''))
@@ -125,7 +125,7 @@ describe('findAccount', () => {
     assert.deepEqual(order, [`bind ${SERVICE}`, search, `bind ${JANE}`, `bind ${SERVICE}`, `search ou=groups,${BASE}`])
   })
 
-  it('bounds the number of groups', async () => {
+  it('fails for more than 1000 groups', async () => {
     const many = Array.from({ length: 1001 }, (_, n) => group(`g${n}`))
     const entries = { ...KNOWN.entries, [groups(JANE)]: many }
     await assert.rejects(check({ ...KNOWN, entries }), /more than 1000 groups/)

@@ -1,4 +1,7 @@
-/** Checks a password with an LDAP server and reads the account and its groups: search, bind as the account, then groups. */
+/**
+ * Checks a password with an LDAP server and reads the account and its groups: searches the account, binds as it, then
+ * searches groups.
+ */
 import type { LdapGroupSettings, LdapSettings } from '../../kinds/auth-provider.ts'
 import { ProviderError } from '../provider-error.ts'
 import type { LdapConnection, LdapEntry } from './connection.ts'
@@ -22,7 +25,7 @@ export interface LdapCredentials {
   readonly password: string
 }
 
-/** Longer names are refused: nobody has them. */
+/** Longer names are refused. */
 const MAX_USERNAME = 128
 const MAX_PASSWORD_BYTES = 1024
 /** The longest name that an object can store. */
@@ -79,7 +82,7 @@ async function bindService(connection: LdapConnection, { settings, bindPassword 
   if (!(await connection.bind(settings.bindDN, bindPassword))) throw new ProviderError('The server refuses bindDN')
 }
 
-/** Several accounts with one name are none: nobody knows whose password is asked for. */
+/** Several accounts with one name are an error: the username does not select one of them. */
 async function findUser(
   connection: LdapConnection,
   { users }: LdapSettings,

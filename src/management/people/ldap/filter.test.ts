@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { escapeValue, filterFor } from './filter.ts'
 
-describe('escapeValue', () => {
+describe('escapeValue() for LDAP filters', () => {
   const rows: readonly (readonly [text: string, escaped: string])[] = [
     ['jane.doe@x_1-2', 'jane.doe@x_1-2'],
     ['cn=a b,dc=x', 'cn=a b,dc=x'],
@@ -20,8 +20,8 @@ describe('escapeValue', () => {
     it(`writes ${JSON.stringify(text)} as ${escaped}`, () => assert.equal(escapeValue(text), escaped))
 })
 
-describe('filterFor', () => {
-  it('asks for one value, or for one of several', () => {
+describe('filterFor() for LDAP searches', () => {
+  it('matches one value, or any of several', () => {
     assert.equal(filterFor('(objectClass=person)', 'uid', ['a*']), '(&(objectClass=person)(uid=a\\2a))')
     assert.equal(filterFor('(a=b)', 'member', ['x', 'y']), '(&(a=b)(|(member=x)(member=y)))')
   })

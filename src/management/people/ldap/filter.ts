@@ -1,4 +1,4 @@
-/** LDAP filters that contain text of users: RFC 4515. */
+/** Builds LDAP filters (RFC 4515), and escapes text from users in them. */
 
 /** Each ASCII character but letters, digits and a few others becomes `\xx`: no text can end the value or be a wildcard. */
 export function escapeValue(text: string): string {

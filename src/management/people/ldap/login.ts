@@ -33,7 +33,7 @@ export class LdapLogin {
   }
 
   /**
-   * Undefined for a wrong username or password. Throws StatusError: 404 for an unknown provider, 403 if nobody has this
+   * Undefined for a wrong username or password. Throws StatusError: 404 for an unknown provider, 403 if no user has this
    * account or the user is disabled, 429 when too many log in at the same time, 503 if the provider cannot be used.
    */
   async check(provider: string, credentials: LdapCredentials): Promise<User | undefined> {
@@ -46,7 +46,7 @@ export class LdapLogin {
       return await userOfAccount(this.#users, { ...account, provider, createsUsers: spec.createsUsers === true })
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error
-      this.#objects.log.error(error, 'Failed to ask LDAP provider', { provider })
+      this.#objects.log.error(error, 'Failed to query LDAP server', { provider })
       throw serviceUnavailableError(`The identity provider "${provider}" cannot be used now`)
     } finally {
       this.#running--

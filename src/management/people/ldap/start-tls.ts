@@ -1,6 +1,6 @@
 /**
- * Asks an LDAP server to go on with TLS on the same connection: RFC 4511, 4.14. Nothing but its answer may arrive before:
- * bytes that an attacker adds there would be read as answers of the encrypted connection.
+ * Sends StartTLS to an LDAP server (RFC 4511, 4.14). It rejects bytes after the response, which an attacker could
+ * inject before TLS begins.
  */
 import type { Socket } from 'node:net'
 

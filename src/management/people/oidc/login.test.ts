@@ -92,7 +92,7 @@ describe('OpenID log-in', () => {
     assert.ok(!started.browser.cookie.includes('login'))
   })
 
-  it('finds the user by subject, whatever the provider calls it, and replaces its groups', async () => {
+  it('finds the user by subject even if the provider changed its username, and replaces its groups', async () => {
     await using started = await start()
     await logIn(started, { sub: 'jane-1', preferred_username: 'jane', groups: 'devs' })
     await logIn(started, { sub: 'jane-1', preferred_username: 'admin', groups: ['ops'] })

@@ -1,6 +1,7 @@
 /**
- * The HTTP routes below `/v3/users`, with which holders of the global role `users-manage` manage user accounts. Only administrators disable or delete
- * an administrator, and a new password is for users whose rights the caller has: it makes the caller that user.
+ * The HTTP routes below `/v3/users`, for users with the global role `users-manage`. Only administrators disable or
+ * delete administrators. Callers can set the password only of users whose permissions they have, because they could
+ * then log in as them.
  */
 import type { Permissions } from '../../access/permissions.ts'
 import type { User } from '../../kinds/user.ts'
@@ -56,7 +57,7 @@ async function changeUser(parts: UserParts, call: RouteCall): Promise<Reply> {
   const { users, permissions } = parts
   const { displayName, disabled, password } = await readFields(call, CHANGED_FIELDS)
   const { name = '' } = call.params
-  if (isSelf(person, name) && disabled === true) throw forbidden('Nobody may disable themselves')
+  if (isSelf(person, name) && disabled === true) throw forbidden('Users cannot disable themselves')
   if (isSelf(person, name) && password !== undefined) throw forbidden('Change your own password with /v3/me/password')
   let user = users.get(name)
   requireAdministratorFor(parts, person, user)
@@ -72,7 +73,7 @@ async function deleteUser(parts: UserParts, call: RouteCall): Promise<Reply> {
   const person = writerOf(call)
   requireManager(parts, person)
   const { name = '' } = call.params
-  if (isSelf(person, name)) throw forbidden('Nobody may delete themselves')
+  if (isSelf(person, name)) throw forbidden('Users cannot delete themselves')
   requireAdministratorFor(parts, person, parts.users.get(name))
   await parts.users.delete(name)
   return reply(204)
