@@ -1,6 +1,6 @@
 /**
- * Disables the defences of the management server one after the other, in a copy of the sources, and checks that the test of
- * each then fails: `node test/reliability/management-defences.ts [part of the name of an attack]`.
+ * Checks that the tests notice each missing defence of the management server: disables one after the other in a copy
+ * of the sources, and runs its test. `node test/reliability/management-defences.ts [part of the name of an attack]`.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,7 @@
 /**
- * Logs users in to `hyperkube server` with identity providers of others: `node test/upstream/identity-providers.ts`. Debian's
- * slapd has users and nested groups, behind StartTLS and TLS; the npm package oidc-provider has the authorization code flow
- * with PKCE. Groups of both give rights.
+ * Tests log-in to `hyperkube server` with real identity providers: `node test/upstream/identity-providers.ts`. They
+ * are Debian's slapd with users and nested groups, and the npm package oidc-provider. Groups of both grant
+ * permissions.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'

@@ -1,9 +1,8 @@
 /**
- * One management server, three kinds of clusters: `node test/upstream/management-story.ts`. It imports upstream's
- * kube-apiserver with its controllers, starts a cluster of `hyperkube up`, and builds one of three control planes and three
- * workers over SSH. A member of a project uses upstream's kubectl through the server and gets what RBAC allows and nothing
- * else. Then the server is killed: the authorized endpoint must answer, and the agents must be back within ten seconds of
- * the next start. Needs root.
+ * Tests one management server with three kinds of clusters: imported, started by `hyperkube up`, and built over SSH:
+ * `node test/upstream/management-story.ts`. A project member uses upstream's kubectl through the server and gets what
+ * RBAC allows and nothing else. Then the server is killed: the authorized endpoint must answer, and the agents must
+ * reconnect within ten seconds of the next start. Needs root.
  */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

@@ -632,7 +632,7 @@ describe('tunnel of version 2', () => {
     assert.ok(most <= 2.5 * MIB, `${most} bytes in flight`)
   })
 
-  it('reports no silence of a peer that answers, however long nobody asked', async () => {
+  it('reports no silence of a peer that answers probes', async () => {
     const { clock, server } = pair(2, { delayMs: 20 })
     await turns()
     await clock.advance(60_000)
@@ -641,7 +641,7 @@ describe('tunnel of version 2', () => {
     assert.equal(server.silentMs(), 0)
   })
 
-  it('reports for how long a peer has not answered a probe', async () => {
+  it('reports how long a peer has not answered a probe', async () => {
     const { clock, tunnel, send, of } = strange(2)
     await turns()
     await clock.advance(5000)

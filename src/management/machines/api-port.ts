@@ -1,6 +1,6 @@
 /**
- * A port of 127.0.0.1 whose connections are streams of a tunnel to an API server, for clients that know addresses only,
- * such as kubectl. It adds no credentials: TLS and authentication are between the client and the API server.
+ * Opens a local port (127.0.0.1) that forwards connections to an API server through a tunnel, for clients such as
+ * kubectl. It adds no credentials: TLS is between client and API server.
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'

@@ -1,4 +1,4 @@
-/** The ways of the server through the tunnels of machines: requests of users, and the connections of the builder. */
+/** Tests requests of users and connections of the cluster builder through the tunnels of machines. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -16,7 +16,7 @@ import { isConnected, type MachineClaim, machineNamed, machineToken, openTunnel 
 
 const ALL = ['etcd', 'controlplane', 'worker']
 
-describe('tunnels of machines', () => {
+describe('tunnels of machines to the management server', () => {
   let bed: ManagementBed
   let cluster = ''
   const stop = new AbortController()
@@ -54,7 +54,7 @@ describe('tunnels of machines', () => {
   const ask = async (): Promise<{ status: number; text: string }> =>
     bed.request('GET', `/k8s/clusters/${cluster}/api/v1/namespaces/x/pods`, { token: bed.administrator })
 
-  it('carry requests of users to control planes only, and to another one when the first is gone', async () => {
+  it('carry requests of users to control planes only, and to another one if the first disconnects', async () => {
     const asked: string[] = []
     const worker = await join('w-1', ['worker'], server('worker', asked))
     const etcd = await join('e-1', ['etcd'], server('etcd', asked))
@@ -96,7 +96,7 @@ describe('tunnels of machines', () => {
     frozen.destroy()
   })
 
-  it('give the builder a port that leads to the API server of a control plane that is connected', async () => {
+  it('give the cluster builder a local port to the API server of a connected control plane', async () => {
     await using closing = new AsyncDisposableStack()
     const payload = (): never => {
       throw new Error('nothing is uploaded')
@@ -126,7 +126,7 @@ describe('tunnels of machines', () => {
     assert.equal(await visit('again'), '')
   })
 
-  it('close the port of the builder with its work', async () => {
+  it('close the local port when the builder is done', async () => {
     const closing = new AsyncDisposableStack()
     const payload = (): never => {
       throw new Error('nothing is uploaded')

@@ -1,4 +1,7 @@
-/** Every route for people, for a user with each of the built-in roles. A role or route without an expectation fails. */
+/**
+ * Tests every route of the management server for users with each built-in role against a table. A role or route
+ * without a row fails.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -15,8 +18,8 @@ const CLUSTER_ROLES = Object.keys(BUILT_IN_ROLES).filter((name) => BUILT_IN_ROLE
 
 /**
  * For each route the status for roles of the server, and for roles in the cluster or in one of its projects; then the roles
- * with another status. Bodies are empty and names unknown: 400 and 404 are answers to
- * somebody who may use the route.
+ * with another status. Bodies are empty and names unknown: 400 and 404 are
+ * responses to callers who may use the route.
  */
 const TABLE = `
 GET /v3/me                                                200 200
@@ -75,7 +78,7 @@ const ROWS: readonly Row[] = TABLE.trim()
     return { route: `${method} ${path}`, global: Number(global), inside: Number(inside), others: new Map(others) }
   })
 
-describe('a user with one role', () => {
+describe('a user of the management server with one role', () => {
   let bed: ManagementBed
   let echo: EchoCluster
   let cluster = ''
@@ -111,7 +114,7 @@ describe('a user with one role', () => {
   })
 
   for (const [role, { scope }] of Object.entries(BUILT_IN_ROLES)) {
-    it(`gets the listed status with ${role}`, async () => {
+    it(`gets the listed status for every route with role ${role}`, async () => {
       const place = { global: {}, cluster: { cluster }, project: { project: 'p' } }[scope]
       const spec = { role, user: visitor.name, ...place }
       const member = await bed.running.objects.create(Members, { metadata: { generateName: 'm-' }, spec })
@@ -125,7 +128,7 @@ describe('a user with one role', () => {
     })
   }
 
-  it('gets nothing in the cluster without a role there', async () => {
+  it('gets the status of a user without cluster roles for routes of a cluster', async () => {
     for (const { route, global } of ROWS.filter((row) => row.route.includes(':cluster')))
       assert.deepEqual([route, await statusOf(route)], [route, global])
   })

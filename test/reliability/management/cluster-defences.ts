@@ -1,4 +1,4 @@
-/** Defences of routes, roles, the proxy, agents and tunnels. */
+/** The list of defences of routes, roles, the proxy, agents and tunnels, for `management-defences.ts`. */
 import { type Defence, INTEGRATION, MANAGEMENT } from './defence.ts'
 
 export const CLUSTER_DEFENCES: readonly Defence[] = [
@@ -73,7 +73,10 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
     file: `${MANAGEMENT}/access/role-rules.ts`,
     text: 'if (missing.length === 0) return',
     without: 'if (missing.length >= 0) return',
-    test: [`${INTEGRATION}/roles.test.ts`, 'of a cluster are given by those who have all their rights in it'],
+    test: [
+      `${INTEGRATION}/roles.test.ts`,
+      'for a cluster can be granted only by users with all their permissions in it',
+    ],
   },
   {
     attack: 'a role that is widened where others have it',
@@ -82,7 +85,7 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
     without: 'void requireAtMembers',
     test: [
       `${INTEGRATION}/roles.test.ts`,
-      'are widened only by those who have the rights wherever a member has the role',
+      'can be extended only by users who have the permissions in every cluster where the role is used',
     ],
   },
   {
@@ -90,14 +93,17 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
     file: `${MANAGEMENT}/roles/namespace-routes.ts`,
     text: '  requireEnd(options, call, { cluster, project: to, name })',
     without: '  void to',
-    test: [`${INTEGRATION}/roles.test.ts`, 'let a namespace move between projects only for those who manage both'],
+    test: [`${INTEGRATION}/roles.test.ts`, 'let only users who manage both projects move a namespace between them'],
   },
   {
     attack: 'a namespace without a project in an own project',
     file: `${MANAGEMENT}/roles/project-routes.ts`,
     text: "if (names.length === 0 || allows(permissions.inCluster(person.user, cluster), 'manage', 'namespaces')) return",
     without: 'if (names.length >= 0 || cluster === person.user.spec.username || permissions === undefined) return',
-    test: [`${INTEGRATION}/roles.test.ts`, 'let creators of projects own theirs, and no namespace of others'],
+    test: [
+      `${INTEGRATION}/roles.test.ts`,
+      'make the creator of a project its owner, without access to namespaces outside of it',
+    ],
   },
   {
     attack: 'impersonation without the right in the cluster',
@@ -180,7 +186,7 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
     without: '',
     test: [
       `${INTEGRATION}/machine-registration.test.ts`,
-      'refuses a token that is used up, and lets the same machine repeat its registration',
+      'refuses a used token, except from the machine that registered with it',
     ],
   },
   {
@@ -210,7 +216,7 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
     without: 'disconnect: () => undefined,',
     test: [
       `${INTEGRATION}/machine-registration.test.ts`,
-      'ends the tunnel of a removed machine and lets it clean itself',
+      'ends the tunnel of a removed machine, and answers its plan requests with 404 so that it cleans up',
     ],
   },
   {

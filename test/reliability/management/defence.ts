@@ -1,5 +1,6 @@
 /**
- * A defence of the management server: a replacement that disables it, and the test that must fail then.
+ * The type of a defence of the management server: a source replacement that disables it, and the test that must fail
+ * then.
  */
 export interface Defence {
   /** The attack that it repels. */

@@ -1,4 +1,7 @@
-/** Defences of accounts: log-in, sessions, tokens, providers and the first log-in. */
+/**
+ * The list of defences of accounts, for `management-defences.ts`: log-in, sessions, tokens, identity providers and
+ * the first log-in.
+ */
 import { type Defence, INTEGRATION, PEOPLE } from './defence.ts'
 
 export const PEOPLE_DEFENCES: readonly Defence[] = [
@@ -48,7 +51,7 @@ export const PEOPLE_DEFENCES: readonly Defence[] = [
     test: [`${PEOPLE}/people.test.ts`, 'changes the password, ends all sessions and starts a new one for this browser'],
   },
   {
-    attack: 'sessions that nobody uses any more',
+    attack: 'sessions that are no longer used',
     file: `${PEOPLE}/tokens.ts`,
     text: 'return spec.idleSeconds !== undefined && now',
     without: 'return spec.idleSeconds === -1 && now',
@@ -111,14 +114,17 @@ export const PEOPLE_DEFENCES: readonly Defence[] = [
     file: `${PEOPLE}/first-login/routes.ts`,
     text: 'if (waitSeconds > 0)',
     without: 'if (waitSeconds < 0)',
-    test: [`${PEOPLE}/first-login/first-login.test.ts`, 'cannot be guessed quickly, and is not stored'],
+    test: [
+      `${PEOPLE}/first-login/first-login.test.ts`,
+      'is protected by a delay after wrong attempts, and stored only as a hash',
+    ],
   },
   {
     attack: 'text of a request in the page of the first log-in',
     file: `${PEOPLE}/first-login/page.ts`,
     text: '`<p role="alert">${escapeHtml(problem)}</p>`',
     without: '`<p role="alert">${problem}<script></script></p>`',
-    test: [`${PEOPLE}/first-login/first-login.test.ts`, 'shows nothing of the request but escaped text'],
+    test: [`${PEOPLE}/first-login/first-login.test.ts`, 'escapes text from the request'],
   },
   {
     attack: 'an ID token for another log-in',
@@ -149,21 +155,24 @@ export const PEOPLE_DEFENCES: readonly Defence[] = [
     file: `${PEOPLE}/ldap/directory.ts`,
     text: 'return length > 0 && length <= max',
     without: 'return length <= max',
-    test: [`${INTEGRATION}/ldap.test.ts`, 'refuses wrong and empty passwords, unknown names and filters as names'],
+    test: [
+      `${INTEGRATION}/ldap.test.ts`,
+      'refuses wrong and empty passwords, unknown usernames, and filters as usernames',
+    ],
   },
   {
     attack: 'LDAP filters in usernames',
     file: `${PEOPLE}/ldap/filter.ts`,
     text: '(${attribute}=${escapeValue(value)})',
     without: '(${attribute}=${value})',
-    test: [`${PEOPLE}/ldap/directory.test.ts`, 'does not take text of the user for a filter'],
+    test: [`${PEOPLE}/ldap/directory.test.ts`, 'escapes filter characters in the username'],
   },
   {
     attack: 'answers that are put before TLS of LDAP',
     file: `${PEOPLE}/ldap/start-tls.ts`,
     text: 'if (message.end !== bytes.length)',
     without: 'if (message.end > bytes.length)',
-    test: [`${PEOPLE}/ldap/start-tls.test.ts`, 'is refused with a whole message behind it'],
+    test: [`${PEOPLE}/ldap/start-tls.test.ts`, 'is refused with a whole message after it'],
   },
   {
     attack: 'a second LDAP connection, without TLS',
@@ -171,13 +180,16 @@ export const PEOPLE_DEFENCES: readonly Defence[] = [
     text: "if (isTaken) throw new ProviderError('The connection has ended')",
     without:
       'if (isTaken) return connectTcp({ host: new URL(address.url).hostname, port: Number(new URL(address.url).port) })',
-    test: [`${INTEGRATION}/ldap.test.ts`, 'is not connected to a second time when it closes the connection'],
+    test: [`${INTEGRATION}/ldap.test.ts`, 'is not reconnected after it closes the connection'],
   },
   {
     attack: 'a password for a user with more rights',
     file: `${PEOPLE}/routes/users.ts`,
     text: 'if (password !== undefined && !permissions.coversUser(person.user, user))',
     without: 'if (password !== undefined && !permissions.coversUser(person.user, person.user))',
-    test: [`${INTEGRATION}/roles.test.ts`, 'let holders of users-manage change accounts, but not become others'],
+    test: [
+      `${INTEGRATION}/roles.test.ts`,
+      'let users with users-manage change accounts, but not log in as users with more permissions',
+    ],
   },
 ]

@@ -1,4 +1,4 @@
-/** An authority, and a certificate for 127.0.0.1 of it, as files. */
+/** Creates a certificate authority and a certificate for 127.0.0.1, as PEM files. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,6 +1,6 @@
 /**
- * The npm package oidc-provider as an OpenID provider on 127.0.0.1. npm installs it once into the user's cache folder;
- * nothing of it enters the repository.
+ * Runs the npm package oidc-provider as an OpenID provider on 127.0.0.1. npm installs it once into the user's cache
+ * folder, not into the repository.
  */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,6 @@
-/** Debian's slapd with users, nested groups and a circle of groups. It refuses passwords without TLS. */
+/**
+ * Runs Debian's LDAP server slapd with users, nested groups and a cycle of groups. It refuses passwords without TLS.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'

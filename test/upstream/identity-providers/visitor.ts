@@ -1,4 +1,4 @@
-/** A browser without pages: follows redirects, keeps cookies by origin, and fills in forms. */
+/** A minimal browser for log-in tests: follows redirects, keeps cookies by origin, and submits forms. */
 import { request } from 'node:https'
 
 export interface Visit {
