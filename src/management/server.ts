@@ -19,7 +19,7 @@ import type { ManagementSettings } from './clusters/cluster-status.ts'
 import { MANAGEMENT_CONTROLLERS } from './clusters/controllers.ts'
 import { clusterRoutes } from './clusters/routes.ts'
 import { Clusters, LOCAL_CLUSTER } from './kinds/cluster.ts'
-import { agentRoutes } from './links/agent-routes.ts'
+import { agentRoutes, type AgentRoutesOptions } from './links/agent-routes.ts'
 import type { ClusterLinks } from './links/link.ts'
 import { openLocalLink } from './links/local-link.ts'
 import { recordAgent } from './links/record-agent.ts'
@@ -35,6 +35,7 @@ import type { Route } from './port/route.ts'
 import { installKinds, installObjects } from './prepare.ts'
 import { clusterProxyRoutes } from './proxy/cluster-proxy.ts'
 import { OpenRequests } from './proxy/open-requests.ts'
+import { remotedialerAgents } from './remotedialer/agents.ts'
 import { mayHaveReplicas, peerAddressOf, type ReplicaPlan, shareKeys } from './replicas/open.ts'
 import { createReplicaPort } from './replicas/port.ts'
 import { aloneReplica, createReplicas, linkAcross, type Replicas } from './replicas/replicas.ts'
@@ -301,14 +302,17 @@ function routesOf(parts: RouteParts, operation: Operation, replica: string): rea
   const { objects, people, hasUpClusters } = parts
   const sources = hasUpClusters ? [upSource(parts)] : []
   const namespaceTurns = new Turns()
+  const onChange: AgentRoutesOptions['onChange'] = (cluster, agent) =>
+    void recordAgent(objects, { cluster, agent, replica })
   return [
     ...basicRoutes(parts),
     ...operation.routes,
     ...people.routes,
     ...agentRoutes({
       ...parts,
-      onChange: (cluster, agent) => void recordAgent(objects, { cluster, agent, replica }),
+      onChange,
       machines: parts.machines.agents,
+      foreign: remotedialerAgents({ ...parts, onChange }),
     }),
     ...clusterRoutes({ ...parts, sources, createToken: (...token) => people.createToken(...token) }),
     ...(hasUpClusters ? upRoutes(parts) : []),

@@ -100,6 +100,8 @@ management-watches | 2 | - | management cluster-agent lib/tunnel lib/http compon
   1,000 watches through hyperkube server see every change once and in order
 identity-providers | 1 | slapd | management cluster-agent/api-auth lib/http lib/jwt | upstream/identity-providers.ts
   Debian's slapd and npm's oidc-provider log users in to hyperkube server, and their groups give rights
+remotedialer | 3 | go | management cluster-agent lib/tunnel lib/http | upstream/remotedialer.ts
+  Rancher's remotedialer connects as the agent of a cluster and carries requests, watches and copies
 conformance-imported | 20 | go | management cluster-agent lib | conformance/main.ts --reference --through-server
   Upstream's conformance tests of controllers pass through hyperkube server, on upstream's kube-apiserver
 

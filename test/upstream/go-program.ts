@@ -18,15 +18,22 @@ export function goProgram(module: string): string {
 
 /**
  * A program of our own on packages of others: one file of Go beside a script. Built when it is not there yet, or has been changed, into a folder of this
- * name in the user's cache.
+ * name in the user's cache. `local` has folders with the source of modules that no proxy has.
  */
-export function ownGoProgram(name: string, source: string, needs: Readonly<Record<string, string>> = {}): string {
+export function ownGoProgram(
+  name: string,
+  source: string,
+  needs: Readonly<Record<string, string>> = {},
+  local: Readonly<Record<string, string>> = {},
+): string {
   const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'hyperkube', name)
   const [program, copy] = [join(folder, name), join(folder, 'main.go')]
   if (existsSync(program) && readFileSync(copy, 'utf8') === readFileSync(source, 'utf8')) return program
   mkdirSync(folder, { recursive: true })
   const required = Object.entries(needs).map(([module, version]) => `require ${module} ${version}\n`)
-  writeFileSync(join(folder, 'go.mod'), `module hyperkube.upstream/${name}\ngo 1.26.0\n${required.join('')}`)
+  const replaced = Object.entries(local).map(([module, path]) => `replace ${module} => ${path}\n`)
+  const lines = [...required, ...replaced].join('')
+  writeFileSync(join(folder, 'go.mod'), `module hyperkube.upstream/${name}\ngo 1.26.0\n${lines}`)
   copyFileSync(source, copy)
   const env = { ...process.env, GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
   const unfinished = `${program}.building`

@@ -22,7 +22,12 @@ export async function removeFromCluster(client: ApiClient, signal: AbortSignal):
   const binding = await client.get(ClusterRoleBindings, { name: clusterGroup(CLUSTER_OWNER) }, { signal })
   await applyAccess(client, { clusterRoles: [], clusterRoleBindings: [binding], roleBindings: [] }, signal)
   await removeAuthTokens(client, signal)
-  const namespace = await client.get(Namespaces, { name: AGENT_NAMESPACE }, { signal })
+  const namespace = await client.get(Namespaces, { name: AGENT_NAMESPACE }, { signal }).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error
+  })
+  // Rancher's agent: the server acts with the permissions of its account.
+  if (namespace === undefined)
+    return client.delete(ClusterRoleBindings, { name: binding.metadata.name ?? '' }, { signal })
   const { uid = '' } = namespace.metadata
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Namespace', name: AGENT_NAMESPACE, uid }]
   for (const [kind, name] of OWN_RIGHTS) {

@@ -94,9 +94,11 @@ async function createCluster(options: ClusterRoutesOptions, call: PersonCall): P
 function imported(options: ClusterRoutesOptions): ClusterSource {
   return {
     name: 'imported',
-    draft(_call, fields) {
-      refuseUnknown(fields)
-      return { spec: {} }
+    draft(_call, { agent = 'hyperkube', ...unknown }) {
+      refuseUnknown(unknown)
+      if (agent !== 'hyperkube' && agent !== 'remotedialer')
+        throw badRequestError('agent must be "hyperkube" or "remotedialer"')
+      return { spec: agent === 'hyperkube' ? {} : { agent } }
     },
     created: (cluster, { person }) => registrationOf(options, cluster, person),
     remove: ({ metadata }, { exchange }) =>
@@ -128,6 +130,8 @@ async function registrationOf(
   person: Person,
 ): Promise<object> {
   const token = await createRegistrationToken(objects, cluster, person.user.metadata.name ?? '')
+  // Our manifest installs our agent.
+  if (cluster.spec.agent === 'remotedialer') return { token, server: serverUrl() }
   const manifestUrl = `${serverUrl()}/v3/import/${token}_${cluster.metadata.name ?? ''}.yaml`
   const isPublic = ca() === undefined
   const command = isPublic
@@ -144,7 +148,9 @@ function importManifest(
   { params }: RouteCall,
 ): Reply {
   const [, token = '', cluster = ''] = FILE.exec(params['file'] ?? '') ?? []
-  if (!isRegistrationToken(objects, cluster, token)) throw notFoundError({ group: '', resource: 'manifests' }, '')
+  const isForeign = objects.get(Clusters, cluster)?.spec.agent === 'remotedialer'
+  if (isForeign || !isRegistrationToken(objects, cluster, token))
+    throw notFoundError({ group: '', resource: 'manifests' }, '')
   const manifest = agentManifest({ serverUrl: serverUrl(), ca: ca(), registrationToken: token, image })
   const body = manifest.map((object) => `---\n${stringifyYaml(object)}`).join('')
   return { status: 200, headers: ['Content-Type', 'application/yaml'], body }

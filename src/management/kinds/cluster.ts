@@ -35,6 +35,11 @@ export interface ClusterSpec {
    * `hyperkube up` on the machine of the server.
    */
   readonly source: 'local' | 'imported' | 'up'
+  /**
+   * The agent of an imported cluster. `hyperkube` (default): keeps its credentials in the cluster. `remotedialer`: Rancher's,
+   * which sends the credential of its service account to the server.
+   */
+  readonly agent?: 'hyperkube' | 'remotedialer'
   /** Only of clusters with source `up`. */
   readonly up?: UpSettings
   readonly authorizedEndpoint?: AuthorizedEndpoint
@@ -132,12 +137,15 @@ export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
         displayName: NAME,
         description: TEXT,
         source: immutable(oneOf('local', 'imported', 'up')),
+        agent: immutable(oneOf('hyperkube', 'remotedialer')),
         up: UP,
         authorizedEndpoint: AUTHORIZED_ENDPOINT,
       },
       ['displayName', 'source'],
     ),
     'x-kubernetes-validations': [
+      { rule: 'has(self.agent) == has(oldSelf.agent)', message: 'agent is immutable' },
+      { rule: "!has(self.agent) || self.source == 'imported'", message: 'only imported clusters have an agent' },
       {
         rule: "self.source != 'local' || !has(self.authorizedEndpoint)",
         message: 'the cluster of the server itself has no authorized endpoint',

@@ -5,8 +5,8 @@
 import { Secrets } from '#apis/core/v1.ts'
 import { acceptWebSocket } from '#lib/http/websocket.ts'
 import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
-import { badRequestError, conflictError, unauthorizedError } from '#meta/status-errors.ts'
-import { isNotFound, type StatusError } from '#meta/status.ts'
+import { badRequestError, unauthorizedError } from '#meta/status-errors.ts'
+import { isNotFound } from '#meta/status.ts'
 
 import { type Cluster, Clusters } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
@@ -21,7 +21,7 @@ import type { MachineTunnels } from './machine-tunnels.ts'
 import { planRoute } from './plan-route.ts'
 import { findToken, useOnce } from './registration-check.ts'
 import type { TunnelHub } from './tunnel-hub.ts'
-import { claimUid } from './uid-claim.ts'
+import { importedAlready, otherCluster, recordUid } from './uid-claim.ts'
 
 export interface AgentRoutesOptions {
   readonly objects: ManagementObjects
@@ -29,6 +29,15 @@ export interface AgentRoutesOptions {
   /** Called when an agent has connected, and when its last tunnel has ended. */
   readonly onChange: (cluster: string, agent: ConnectedAgent | undefined) => void
   readonly machines: MachineAgents
+  readonly foreign: ForeignAgents
+}
+
+/** Agents that speak the first version of the tunnel protocol only, such as Rancher's. */
+export interface ForeignAgents {
+  /** Whether the parameters are those of such an agent. Throws StatusError if they are not valid. */
+  knows(parameters: Readonly<Record<string, unknown>>): boolean
+  /** Serves its connection until it ends. Throws StatusError if the agent is not accepted. */
+  serve(call: RouteCall): Promise<void>
 }
 
 export interface MachineAgents {
@@ -57,7 +66,7 @@ const PING_MS = 10_000
 const SILENCE_MS = 25_000
 
 export function agentRoutes(options: AgentRoutesOptions): readonly Route[] {
-  const { objects } = options
+  const { objects, foreign } = options
   // Between replicas, the uses of a token and the claim of a uid are safe by themselves; turns give clear answers.
   const registrations = new Turns()
   const route = (path: string, identify: (call: RouteCall) => Promise<Identified>): Route => ({
@@ -67,6 +76,10 @@ export function agentRoutes(options: AgentRoutesOptions): readonly Route[] {
     async serve(call) {
       if (call.exchange.upgradeProtocol !== 'websocket')
         throw badRequestError('the request is not a WebSocket handshake')
+      if (foreign.knows(parametersIn(call))) {
+        await foreign.serve(call)
+        return { served: 101 }
+      }
       const identified = await identify(call)
       if ('machine' in identified) await serveMachine(options, call, identified)
       else await serveCluster(options, call, identified)
@@ -130,7 +143,7 @@ async function serveMachine(
 }
 
 /** Undefined: the cluster or machine was removed while the handshake was under way. */
-async function openTunnel(
+export async function openTunnel(
   { clock }: Pick<ManagementObjects, 'clock'>,
   { exchange }: RouteCall,
   isThere: () => boolean,
@@ -176,27 +189,10 @@ async function register(
   refuseSecondImport(objects, cluster, uid)
   await useOnce(objects, token)
   const name = cluster.metadata.name ?? ''
-  if (!(await claimUid(objects, cluster, uid))) throw importedAlready(name)
-  await objects.change(Clusters, name, (now) => withUid(now, uid), { subresource: 'status' })
+  await recordUid(objects, cluster, uid)
   await storeHash(objects, cluster, hashOf(credential))
   return { cluster: name, agent: { uid, version: agentVersion, address: call.address } }
 }
-
-/** Throws StatusError if another cluster has registered meanwhile. */
-function withUid(now: Cluster, uid: string): Cluster {
-  if (now.status?.uid !== undefined && now.status.uid !== uid) throw otherCluster(now.metadata.name ?? '')
-  return { ...now, status: { ...now.status, uid } }
-}
-
-function otherCluster(name: string): StatusError {
-  return conflictError(CLUSTERS, name, 'another cluster has registered with this name')
-}
-
-function importedAlready(name: string, as?: string): StatusError {
-  return conflictError(CLUSTERS, name, `this cluster is imported already${as === undefined ? '' : `, as "${as}"`}`)
-}
-
-const CLUSTERS = { group: GROUP, resource: 'clusters' }
 
 function refuseSecondImport(objects: ManagementObjects, { metadata, status }: Cluster, uid: string): void {
   const name = metadata.name ?? ''
@@ -222,14 +218,14 @@ function secretName(cluster: string): string {
   return `agent-${cluster}`
 }
 
-async function storedHash(objects: ManagementObjects, cluster: string): Promise<string | undefined> {
+export async function storedHash(objects: ManagementObjects, cluster: string): Promise<string | undefined> {
   const secret = await objects.secret(secretName(cluster))
   const encoded = secret?.data?.[KEY]
   return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString()
 }
 
 /** The Secret goes with the Cluster. A cluster that registers again, with another token, gets the new credential. */
-async function storeHash({ client }: ManagementObjects, { metadata }: Cluster, hash: string): Promise<void> {
+export async function storeHash({ client }: ManagementObjects, { metadata }: Cluster, hash: string): Promise<void> {
   const { name = '', uid = '' } = metadata
   const owner = { apiVersion: `${GROUP}/v1`, kind: 'Cluster', name, uid }
   const where = { namespace: MANAGEMENT_NAMESPACE, name: secretName(name) }

@@ -11,6 +11,16 @@ import { type HttpLink, tunnelLink } from './tunnel-link.ts'
 interface Session {
   readonly tunnel: Tunnel
   readonly link: HttpLink
+  /** Opens a stream to the API server. */
+  readonly dial: () => Duplex
+}
+
+/** For tunnels of agents that are not ours. */
+export interface ServeOptions {
+  /** Default: the name that our agent gives to the API server. */
+  readonly dial?: () => Duplex
+  /** A `tunnel.serve()` that has begun before. */
+  readonly serving?: Promise<void>
 }
 
 /** Called when the first tunnel of a cluster is there, and when the last one is gone. */
@@ -25,7 +35,7 @@ export interface HubCounts {
 
 export interface TunnelHub extends ClusterLinks {
   /** Serves the tunnel until it ends. Rejects with the error that broke it. */
-  serve(cluster: string, tunnel: Tunnel): Promise<void>
+  serve(cluster: string, tunnel: Tunnel, options?: ServeOptions): Promise<void>
   /** A stream to the API server of a cluster; undefined without a tunnel. */
   dial(cluster: string): Duplex | undefined
   /** Calls `listener` for all that are connected, and for each change. Returns a function that ends it. */
@@ -54,13 +64,13 @@ export function createTunnelHub(clock: Clock): TunnelHub {
   }
   return {
     get: (cluster) => newest(cluster)?.link,
-    async serve(cluster, tunnel) {
-      const session = { tunnel, link: tunnelLink(clock, () => dialApi(tunnel)) }
+    async serve(cluster, tunnel, { dial = () => dialApi(tunnel), serving } = {}) {
+      const session = { tunnel, dial, link: tunnelLink(clock, dial) }
       const before = sessions.get(cluster)
       sessions.set(cluster, [...(before ?? []), session])
       if (before === undefined) tell(cluster, true)
       try {
-        await tunnel.serve()
+        await (serving ?? tunnel.serve())
       } finally {
         session.link.client.close()
         past.receivedBytes += tunnel.receivedBytes
@@ -70,10 +80,7 @@ export function createTunnelHub(clock: Clock): TunnelHub {
         else if (sessions.delete(cluster)) tell(cluster, false)
       }
     },
-    dial(cluster) {
-      const session = newest(cluster)
-      return session === undefined ? undefined : dialApi(session.tunnel)
-    },
+    dial: (cluster) => newest(cluster)?.dial(),
     listen(listener) {
       for (const cluster of sessions.keys()) listener(cluster, true)
       listeners.add(listener)

@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto'
 
 import { type Secret, Secrets } from '#apis/core/v1.ts'
-import { isAlreadyExists, isConflict, isNotFound } from '#meta/status.ts'
+import { conflictError } from '#meta/status-errors.ts'
+import { isAlreadyExists, isConflict, isNotFound, type StatusError } from '#meta/status.ts'
 
 import { type Cluster, Clusters } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
@@ -13,8 +14,30 @@ import { MANAGEMENT_NAMESPACE, type ManagementObjects } from '../objects.ts'
 
 const MAX_TRIES = 5
 
+/** Throws StatusError if another cluster has registered with this Cluster, or another Cluster has the uid. */
+export async function recordUid(objects: ManagementObjects, cluster: Cluster, uid: string): Promise<void> {
+  const name = cluster.metadata.name ?? ''
+  if (!(await claimUid(objects, cluster, uid))) throw importedAlready(name)
+  const withUid = (now: Cluster): Cluster | undefined => {
+    if (now.status?.uid === uid) return undefined
+    if (now.status?.uid !== undefined) throw otherCluster(name)
+    return { ...now, status: { ...now.status, uid } }
+  }
+  await objects.change(Clusters, name, withUid, { subresource: 'status' })
+}
+
+export function otherCluster(name: string): StatusError {
+  return conflictError(CLUSTERS, name, 'another cluster has registered with this name')
+}
+
+export function importedAlready(name: string, as?: string): StatusError {
+  return conflictError(CLUSTERS, name, `this cluster is imported already${as === undefined ? '' : `, as "${as}"`}`)
+}
+
+const CLUSTERS = { group: GROUP, resource: 'clusters' }
+
 /** False: another Cluster has the uid. */
-export async function claimUid(objects: ManagementObjects, { metadata }: Cluster, uid: string): Promise<boolean> {
+async function claimUid(objects: ManagementObjects, { metadata }: Cluster, uid: string): Promise<boolean> {
   const { client } = objects
   const name = `agent-uid-${createHash('sha256').update(uid).digest('hex').slice(0, 40)}`
   const where = { namespace: MANAGEMENT_NAMESPACE, name }
