@@ -127,8 +127,12 @@ const LONGEST = 80
 
 /** The value of the first variable in an expression, one of its properties, or the length of an array. */
 function valueOf(code: string, row: Row): string | undefined {
-  return fallbackOf(code, row) ?? literalIn(code, row)
+  const value = fallbackOf(code, row) ?? literalIn(code, row)
+  return value !== undefined && code.startsWith('JSON.stringify(') && !NOT_A_TEXT.test(value) ? `"${value}"` : value
 }
+
+/** An array, an object, a number or a constant. */
+const NOT_A_TEXT = /^(?:[[{"].*|-?\d+|true|false|null|undefined)$/
 
 /** The text of `name ?? 'text'` if the name is undefined in this row. */
 function fallbackOf(code: string, row: Row): string | undefined {
@@ -157,7 +161,7 @@ function rowsAround(source: string, outline: string, before: number, template: s
   if (loop === undefined) return []
   const [head, names = '', rows = ''] = loop
   const declarations = [
-    ...outline.matchAll(new RegExp(`\\bconst ${rows === '[' ? '-' : rows}\\b(?:(?!\\s=\\s)[^])*\\s=\\s[[{]`, 'g')),
+    ...outline.matchAll(new RegExp(`\\bconst ${rows === '[' ? '-' : rows}\\b(?:(?!\\s=\\s)[^])*\\s=\\s+[[{]`, 'g')),
   ]
   const declaration = declarations.findLast(({ index }) => index < before) ?? declarations[0]
   if (rows !== '[' && declaration === undefined) return []
@@ -192,7 +196,7 @@ function depthBetween(outline: string, begin: number, end: number): number {
 }
 
 /** A text, or any other literal that is short. */
-const LITERAL = /^(?:'(?:\\.|[^'])*'|"[^"]*"|`[^`]*`|[^'"`(]{1,80}|\[[^(]{1,80}\]|\{[^(]{1,80}\})/
+const LITERAL = /^(?:'(?:\\.|[^'])*'|"[^"]*"|(?:String\.raw)?`[^`]*`|[^'"`(]{1,80}|\[[^(]{1,80}\]|\{[^(]{1,80}\})/
 
 function propertyOf(item: string, name: string): string | undefined {
   const at = new RegExp(`\\b${name}: `).exec(item)
@@ -245,7 +249,10 @@ function textOf(literal: string): string {
 }
 
 function unquoted(literal: string): string {
-  const text = literal.trim().replaceAll(/^['"`]|['"`]$/g, '')
+  const text = literal
+    .trim()
+    .replace(/^String\.raw(?=`)/, '')
+    .replaceAll(/^['"`]|['"`]$/g, '')
   return plain(text.replaceAll(/\\(?=['"`])/g, ''))
 }
 

@@ -7,7 +7,7 @@ import { pathOf } from './api-client.ts'
 
 const PODS = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true } as unknown as Kind
 
-describe('pathOf() an API object', () => {
+describe('pathOf() for an API object', () => {
   it('rejects names that lead to a collection or to another object', () => {
     const cases: readonly (readonly [Parameters<typeof pathOf>[1], string])[] = [
       [{ namespace: 'a', name: '..' }, `invalid resource name "..": [may not be '..']`],

@@ -5,7 +5,7 @@ import { callerOf } from './caller.ts'
 
 const caller = (...rawHeaders: string[]): ReturnType<typeof callerOf> => callerOf({ rawHeaders })
 
-describe('callerOf() a request of the management server', () => {
+describe('callerOf() for a request of the management server', () => {
   it('accepts users and groups of the management server', () => {
     const claim = {
       'Impersonate-User': 'u-x7k2p',

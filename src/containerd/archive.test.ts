@@ -138,7 +138,7 @@ describe('image archives', () => {
   const changed = (name: string, content: Uint8Array | object): File[] =>
     DOCKER.map((one) => (one.name === name ? file(name, content) : one))
   const table: [string, Uint8Array, RegExp][] = [
-    ['another format', Buffer.alloc(2048, 'no'), /no tar archive, or it is broken/],
+    ['in another format', Buffer.alloc(2048, 'no'), /no tar archive, or it is broken/],
     ['a tar archive without images', tarArchive([file('readme', Buffer.from('hi'))]), /manifest\.json is missing/],
     ['truncated', tarArchive(DOCKER).subarray(0, 2000), /cut short/],
     ['an archive with truncated compression', gzipSync(tarArchive(DOCKER)).subarray(0, 200), /unexpected end of file/],
@@ -170,7 +170,7 @@ describe('image archives', () => {
     ],
   ]
   for (const [what, archive, complaint] of table)
-    it(`are rejected: ${what}`, async () => {
+    it(`are rejected if the file is ${what}`, async () => {
       await assert.rejects(images(archive), complaint)
     })
 

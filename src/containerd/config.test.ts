@@ -96,7 +96,7 @@ describe('networkConfig() of a private containerd', () => {
   })
 })
 
-describe('versionIn() the output of containerd', () => {
+describe('versionIn() for the output of containerd', () => {
   const table: [string, string][] = [
     ['containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u3\n', '1.6.20'],
     ['containerd github.com/containerd/containerd/v2 v2.4.2 8e1b2c\n', '2.4.2'],

@@ -10,7 +10,7 @@ import { openWebhookCredentials, userFor } from './webhook-credentials.ts'
 const kubeconfig = (users: Readonly<Record<string, object>>, rest: object = {}): string =>
   JSON.stringify({ users: Object.entries(users).map(([name, user]) => ({ name, user })), ...rest })
 
-describe('userFor() a webhook server', () => {
+describe('userFor() for a webhook server', () => {
   const context = { 'current-context': 'c', contexts: [{ name: 'c', context: { user: 'mine' } }] }
   const table: readonly (readonly [target: string, names: string, user: string | undefined])[] = [
     ['hook.ns.svc:443', 'hook.ns.svc:443 hook.ns.svc *', 'hook.ns.svc:443'],

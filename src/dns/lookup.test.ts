@@ -136,7 +136,8 @@ describe('DNS lookup of cluster names', () => {
     ['notcluster.local', 'A', 'elsewhere'],
   ]
   for (const [name, type, expected] of rows)
-    test(`answers ${name} type ${type}`, () => assert.deepEqual(ask(names, name, TYPE[type]), expected))
+    test(`answers query ${name} ${type} with ${JSON.stringify(expected)}`, () =>
+      assert.deepEqual(ask(names, name, TYPE[type]), expected))
 })
 
 test('adds the addresses of SRV targets to the answer', () => {

@@ -129,7 +129,7 @@ describe('routing of an ingress request', () => {
   })
 })
 
-describe('hostOf() an ingress request', () => {
+describe('hostOf() for an ingress request', () => {
   for (const [authority, host] of [
     ['Web.Example:8080', 'web.example'],
     ['web.example.', 'web.example'],

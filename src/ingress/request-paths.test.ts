@@ -36,7 +36,7 @@ describe('rewrittenTarget() of an ingress request', () => {
   })
 })
 
-describe('sendable() path of an ingress request', () => {
+describe('sendable() for the path of an ingress request', () => {
   it('keeps valid characters and encodes all others', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => {

@@ -40,7 +40,7 @@ function routed(spec: ServiceSpec, ...endpoints: readonly Endpoint[]): [cluster:
   return [text(route?.cluster), text(route?.local), route?.hasEndpoints ?? false]
 }
 
-describe('routesOf() a Service', () => {
+describe('routesOf() for a Service', () => {
   const local: ServiceSpec = {
     type: 'NodePort',
     externalTrafficPolicy: 'Local',
@@ -130,7 +130,7 @@ describe('routesOf() a Service', () => {
     it(`never returns the endpoint ${JSON.stringify(ip)}`, () => assert.deepEqual(routed({}, at(ip)), ['', '', false]))
 })
 
-describe('servicePortsOf() a Service', () => {
+describe('servicePortsOf() for a Service', () => {
   it('is empty for a headless or ExternalName Service, or without an address of the IP family', () => {
     for (const spec of [
       { clusterIPs: ['None'], clusterIP: 'None' },

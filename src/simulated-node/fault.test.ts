@@ -29,7 +29,7 @@ function podOf(annotations: Record<string, string> = {}, labels: Record<string, 
 
 const c = { name: 'c', image: 'img' }
 
-describe('behaviorOf() a simulated container', () => {
+describe('behaviorOf() for a simulated container', () => {
   const cases: readonly [annotations: Record<string, string>, expected: Behavior][] = [
     [{ 'run-time': '5s' }, { runMs: 5000 }],
     [{ 'run-time': '90' }, { runMs: 90_000 }],

@@ -8,7 +8,7 @@ import type { Registry } from '../registry/registry.ts'
 import { createServers, type TestServers } from '../registry/servers.fixture.ts'
 import { identityOf, isExpired, startIdentityCleanup, startIdentityLease } from './identity-lease.ts'
 
-describe('identityOf() a server', () => {
+describe('identityOf() for a server', () => {
   it("returns upstream's name for a host name and UID", () => {
     assert.equal(identityOf('node-1'), 'apiserver-lgabes5ywnaqeagh5dny4zlzs4')
   })

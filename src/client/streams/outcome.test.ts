@@ -13,7 +13,7 @@ const exit = (message: string): object => ({
   details: { causes: [{ reason: 'ExitCode', message }] },
 })
 
-describe('failureOf() a remote command', () => {
+describe('failureOf() for a remote command', () => {
   it('treats an empty Status and a Status of Success as success', () => {
     assert.equal(failureOf(Buffer.alloc(0)), undefined)
     assert.equal(reported({ status: 'Success' }), undefined)

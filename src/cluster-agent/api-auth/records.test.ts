@@ -35,7 +35,7 @@ describe('verifyToken() of the management server', () => {
   })
 
   const refused: readonly (readonly [what: string, reason: RegExp, found: AuthRecords, text?: string])[] = [
-    ['another text format', /no token/, records(), 'kubeadm-token'],
+    ['an unknown text format', /no token/, records(), 'kubeadm-token'],
     ['an empty text', /no token/, records(), ''],
     ['too long a text', /no token/, records(), `hk_t-1_${SECRET}${SECRET}`],
     ['an unknown name', /is unknown/, records(), `hk_t-2_${SECRET}`],

@@ -14,7 +14,7 @@ const other = createAuthority({ commonName: 'public' }, tools)
 const node = { commonName: 'system:node:n1', organizations: ['system:nodes'] }
 const certificate = cluster.issue({ ...node, purpose: 'client' }).certificatePem
 
-describe('signerOf() a client certificate', () => {
+describe('signerOf() for a client certificate', () => {
   it('returns only the CA that signed the client certificate', () => {
     const ca = `${other.certificatePem}${cluster.certificatePem}`
     assert.equal(signerOf({ ca, certificate }, nowMs).trim(), cluster.certificatePem.trim())

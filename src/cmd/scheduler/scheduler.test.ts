@@ -53,7 +53,7 @@ describe('flags of kube-scheduler', () => {
     assert.match(output, /--feature-gates=WorkloadAwarePreemption=true has no effect: victims are selected by pod/)
   })
 
-  it('list each feature gate in one table: read by the scheduler, or without effect', () => {
+  it('divide the feature gates into those that the scheduler reads and those without effect', () => {
     const rooms = ['scheduler', 'apiserver/diagnostics'].map((room) => join(import.meta.dirname, '../..', room))
     const files = rooms.flatMap((room) => globSync(join(room, '**/*.ts'))).filter((name) => !name.endsWith('.test.ts'))
     const text = files.map((name) => readFileSync(name, 'utf8')).join('\n')
@@ -99,7 +99,7 @@ describe('configuration of kube-scheduler', () => {
     ],
   ]
   for (const [more, args, message] of refusals) {
-    it(`is refused with ${[more, ...args].join(' ')}`, async () => {
+    it(`is refused if the file or the flags contain ${[more, ...args].join(' ')}`, async () => {
       const { err, code } = await runWith({ 'c.yaml': `${head}${more}` }, '--config=c.yaml', ...args)
       assert.match(err, new RegExp(`Error: ${RegExp.escape(message)}\n$`))
       assert.equal(code, 1)

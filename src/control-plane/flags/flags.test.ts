@@ -59,7 +59,7 @@ describe('flags of kube-apiserver', () => {
   })
 })
 
-describe('findUnsupported() flags', () => {
+describe('findUnsupported() for flags', () => {
   it('rejects unsupported flags by name, with the given value', () => {
     assert.deepEqual(support(['--egress-selector-config-file=e.yaml', '--goaway-chance=0.02']).errors, [
       '--goaway-chance=0.02 is not supported: the server does not close HTTP/2 connections at random',

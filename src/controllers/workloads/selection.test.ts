@@ -75,7 +75,7 @@ describe('table of controllers', () => {
   })
 })
 
-describe('workersOf() a controller', () => {
+describe('workersOf() for a controller', () => {
   it('returns the value of the flag for concurrent syncs', () => {
     const settings = controllerSettings({ 'concurrent-namespace-syncs': 3 })
     assert.equal(workersOf('namespace-controller', settings), 3)

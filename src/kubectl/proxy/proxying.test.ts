@@ -99,7 +99,7 @@ describe('request filter of kubectl proxy', () => {
   }
 })
 
-describe('readingsOf() a path in kubectl proxy', () => {
+describe('readingsOf() for a path in kubectl proxy', () => {
   it('returns a plain path unchanged', () => {
     assert.deepEqual(readingsOf('/api/v1/pods'), { toAccept: ['/api/v1/pods'], toReject: ['/api/v1/pods'] })
   })
@@ -113,7 +113,7 @@ describe('readingsOf() a path in kubectl proxy', () => {
   it('returns "malformed" for invalid percent encoding', () => assert.equal(readingsOf('/api/%zz'), 'malformed'))
 })
 
-describe('targetOf() a request line in kubectl proxy', () => {
+describe('targetOf() for a request line in kubectl proxy', () => {
   it('splits a path from its query', () => {
     assert.deepEqual(targetOf('/api?a=/b?'), { path: '/api', query: '?a=/b?' })
     assert.deepEqual(targetOf('//evil.example/x'), { path: '//evil.example/x', query: '' })
@@ -133,7 +133,7 @@ describe('targetOf() a request line in kubectl proxy', () => {
   })
 })
 
-describe('sendable() path in kubectl proxy', () => {
+describe('sendable() for a path in kubectl proxy', () => {
   it('keeps percent encoding and encodes characters that no URL contains', () => {
     assert.equal(sendable('/a%2e%2e/b;c=1/%2F'), '/a%2e%2e/b;c=1/%2F')
     assert.equal(sendable('/a\\b#c'), '/a%5Cb%23c')
@@ -141,7 +141,7 @@ describe('sendable() path in kubectl proxy', () => {
   })
 })
 
-describe('routeOf() a request in kubectl proxy', () => {
+describe('routeOf() for a request in kubectl proxy', () => {
   const route = (text: string, prefixes: Parameters<typeof routeOf>[1]): unknown => {
     const target = targetOf(text)
     assert.ok(target)

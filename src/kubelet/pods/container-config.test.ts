@@ -101,7 +101,7 @@ test('the container config prefers the security context of the container to that
   assert.deepEqual([security?.noNewPrivs, security?.maskedPaths, security?.readonlyPaths], [true, [], []])
 })
 
-describe('imageUserOf() the status of an image', () => {
+describe('imageUserOf() for the status of an image', () => {
   const uid = (value: number | bigint): { value: bigint } => ({ value: BigInt(value) })
   for (const [name, image, user] of [
     ['returns root for an image without USER', { uid: undefined, username: '' }, { uid: 0 }],

@@ -20,7 +20,7 @@ const period = (priority: number, shutdownGracePeriodSeconds: number): ShutdownP
   shutdownGracePeriodSeconds,
 })
 
-describe('periodsOf() a node shutdown', () => {
+describe('periodsOf() for a node shutdown', () => {
   const of = (shutdownGracePeriod: string, critical = '0s', byPriority: ShutdownPeriod[] = []): object =>
     periodsOf({
       shutdownGracePeriod,
@@ -45,7 +45,7 @@ describe('periodsOf() a node shutdown', () => {
   })
 })
 
-describe('groupsOf() pods at a node shutdown', () => {
+describe('groupsOf() for pods at a node shutdown', () => {
   it('assigns each pod to the group with the highest priority that is not above that of the pod', () => {
     const pods = [podOf('lower', -5), podOf('low', 0), podOf('between', 50), podOf('at', 100), podOf('above', 5000)]
     const groups = groupsOf([period(0, 1), period(100, 2), period(1000, 3)], pods)

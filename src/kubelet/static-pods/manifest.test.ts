@@ -8,7 +8,7 @@ const HTTP: ManifestSource = { ...FILE, kind: 'http', where: 'https://example.co
 const web = (more = '', image = 'nginx:1'): string =>
   `apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: c, image: ${image}${more}}]\n`
 
-describe('podsOf() a static pod manifest', () => {
+describe('podsOf() for a static pod manifest', () => {
   it('returns the pod, bound to this node and with the defaults of the API server', () => {
     const [pod, ...others] = podsOf(web(), FILE)
     assert.deepEqual(others, [])

@@ -37,7 +37,7 @@ describe('goQuote()', () => {
   })
 })
 
-describe('goJson() text', () => {
+describe('goJson() for text', () => {
   it('escapes HTML characters, and writes bigints as numbers', () => {
     assert.equal(
       goJson({ '<': ['&', '>'], n: 2n ** 63n - 1n }),
@@ -48,7 +48,7 @@ describe('goJson() text', () => {
   })
 })
 
-describe('goNumber() text', () => {
+describe('goNumber() for text', () => {
   for (const [value, text] of [
     [0, '0'],
     [-7, '-7'],

@@ -1,4 +1,7 @@
-/** The rules that a user has in the server, in a cluster and in a project. Nobody can give more than these. */
+/**
+ * The permissions that a user has in the management server, in a cluster and in a project. No user can grant
+ * permissions beyond these.
+ */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 
 import { type Member, type Project, Projects, type Role, type RoleSpec, Roles } from '../kinds/access.ts'

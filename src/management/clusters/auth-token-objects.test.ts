@@ -57,23 +57,23 @@ describe('authTokenObjects() for an authorized endpoint', () => {
   })
 
   const left: readonly (readonly [what: string, spec: Partial<TokenSpec>, user?: Partial<UserSpec>])[] = [
-    ['a session', { type: 'session' }],
+    ['a token of a session', { type: 'session' }],
     ['a token of another cluster', { cluster: 'c-2' }],
     ['a disabled token', { disabled: true }],
     ['an expired token', { expiresAt: '2026-06-01T00:00:00Z' }],
     ['a read-only token', { readOnly: true }],
-    ['a token that ends when it is idle', { idleSeconds: 60 }],
+    ['a token with an idle timeout', { idleSeconds: 60 }],
     ['a token of a deleted user', { user: 'u-gone' }],
     ['a token of a user without a role', { user: 'u-stranger' }],
     ['a token of a disabled user', {}, { disabled: true }],
     ['a token of a user who must change the password', {}, { mustChangePassword: true }],
   ]
   for (const [what, spec, user] of left) {
-    it(`leaves out ${what}`, () =>
+    it(`creates no objects for ${what}`, () =>
       assert.deepEqual(objects([token('t-1', spec)], user), { secrets: [], tokens: [], users: [] }))
   }
 
-  it('leaves out a token for all clusters', () => {
+  it('creates no objects for a token for all clusters', () => {
     const { cluster: _, ...spec } = token('t-1').spec
     assert.deepEqual(objects([{ metadata: { name: 't-1' }, spec }]).tokens, [])
   })

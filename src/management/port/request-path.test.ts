@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { refusalOfRest, segmentsOf } from './request-path.ts'
 
-describe('segmentsOf() a request path', () => {
+describe('segmentsOf() for a request path', () => {
   const accepted: readonly (readonly [string, readonly string[]])[] = [
     ['/', ['']],
     ['/v3/clusters', ['v3', 'clusters']],

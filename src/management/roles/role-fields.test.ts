@@ -12,20 +12,20 @@ describe('rulesField', () => {
   })
 
   const refused: readonly (readonly [string, unknown])[] = [
-    ['no list', {}],
-    ['a text', ['pods']],
-    ['null', [null]],
-    ['an unknown field', [rule({ resource: ['pods'] })]],
-    ['no verbs', [{ apiGroups: [''], resources: ['pods'] }]],
-    ['empty verbs', [rule({ verbs: [] })]],
-    ['no groups', [{ resources: ['pods'], verbs: ['get'] }]],
-    ['no resources', [rule({ resources: [] })]],
-    ['nothing', [{ verbs: ['get'] }]],
-    ['resources and paths', [rule({ nonResourceURLs: ['/'] })]],
-    ['a number', [rule({ verbs: [1] })]],
-    ['a long text', [rule({ verbs: ['x'.repeat(254)] })]],
-    ['too many texts', [rule({ verbs: Array.from({ length: 201 }, () => 'get') })]],
-    ['too many rules', Array.from({ length: 201 }, () => rule())],
+    ['an object', {}],
+    ['a string instead of a rule', ['pods']],
+    ['null instead of a rule', [null]],
+    ['a rule with an unknown field', [rule({ resource: ['pods'] })]],
+    ['a rule without verbs', [{ apiGroups: [''], resources: ['pods'] }]],
+    ['a rule with an empty list of verbs', [rule({ verbs: [] })]],
+    ['a rule without API groups', [{ resources: ['pods'], verbs: ['get'] }]],
+    ['a rule with an empty list of resources', [rule({ resources: [] })]],
+    ['a rule with verbs only', [{ verbs: ['get'] }]],
+    ['a rule with both resources and paths', [rule({ nonResourceURLs: ['/'] })]],
+    ['a number as a verb', [rule({ verbs: [1] })]],
+    ['a verb of 254 characters', [rule({ verbs: ['x'.repeat(254)] })]],
+    ['a rule with 201 verbs', [rule({ verbs: Array.from({ length: 201 }, () => 'get') })]],
+    ['201 rules', Array.from({ length: 201 }, () => rule())],
   ]
   for (const [what, value] of refused)
     it(`refuses ${what}`, () => assert.throws(() => rulesField(value, 'cluster'), { name: 'StatusError' }))

@@ -1,4 +1,7 @@
-/** Starts, stops and removes the clusters of this machine, as their Clusters demand, and keeps the links to them. */
+/**
+ * Controller that starts, stops and removes the clusters on this machine according to their Cluster objects, and
+ * keeps connections to their API servers.
+ */
 import type { Requeue } from '#lib/work-queue.ts'
 import { isBeingDeleted, removeFinalizer } from '#meta/object.ts'
 import { type Controller, itself, rule } from '#reconcile/controller.ts'

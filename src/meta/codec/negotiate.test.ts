@@ -82,7 +82,7 @@ describe('negotiateAccept()', () => {
     ['application/*', custom, json],
     [',;=/,//', custom, notAcceptable],
   ] as const) {
-    it(`returns ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} and endpoint ${offer.endpoint}`, () => {
+    it(`returns ${JSON.stringify(expected)} for header Accept ${JSON.stringify(accept)} at an endpoint of kind ${offer.endpoint}`, () => {
       assert.equal(summary(negotiateAccept(accept, offer)), expected)
     })
   }
@@ -110,7 +110,7 @@ describe('negotiateWatch()', () => {
     [yaml, custom, notAcceptableInWatch],
     ['text/html', list, `${notRoutable}, ${json};stream=watch, ${protobuf};stream=watch`],
   ] as const) {
-    it(`returns ${JSON.stringify(expected)} for Accept ${JSON.stringify(accept)} and endpoint ${offer.endpoint}`, () => {
+    it(`returns ${JSON.stringify(expected)} for header Accept ${JSON.stringify(accept)} at an endpoint of kind ${offer.endpoint}`, () => {
       assert.equal(summary(negotiateWatch(accept, offer)), expected)
     })
   }

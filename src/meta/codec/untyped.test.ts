@@ -5,7 +5,7 @@ import { parseJson } from '#lib/json/json.ts'
 
 import { normalizeUntyped } from './untyped.ts'
 
-describe('normalizeUntyped() values', () => {
+describe('normalizeUntyped() for values', () => {
   for (const [given, expected] of [
     ['{"b":1,"a":{"d":2,"c":[{"f":1,"e":2}]}}', '{"a":{"c":[{"e":2,"f":1}],"d":2},"b":1}'],
     ['[1.0,1e2,-0,1.5,null,"x"]', '[1,100,0,1.5,null,"x"]'],

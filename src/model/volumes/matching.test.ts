@@ -119,7 +119,7 @@ describe('findMatch() of a PersistentVolumeClaim', () => {
   })
 })
 
-describe('mismatchOf() a PersistentVolume that a claim names', () => {
+describe('mismatchOf() for a PersistentVolume that a claim names', () => {
   const rows: [PersistentVolume, PersistentVolumeClaim, string | undefined][] = [
     [volume('a'), claim(), undefined],
     [

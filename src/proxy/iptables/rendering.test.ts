@@ -152,7 +152,7 @@ describe('IptablesLedger', () => {
   })
 })
 
-describe('removalOf() the iptables rules of kube-proxy', () => {
+describe('removalOf() for the iptables rules of kube-proxy', () => {
   it('deletes only the chains of kube-proxy and the rules that jump to them', () => {
     const jump = '-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES'
     const saved = [':PREROUTING ACCEPT [1:2]', ':OTHER - [0:0]', ':KUBE-SERVICES - [0:0]', ':KUBE-MARK-MASQ - [0:0]']

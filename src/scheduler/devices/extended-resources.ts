@@ -1,6 +1,6 @@
 /**
- * Extended resources backed by DRA. If a pod requests `example.com/gpu: 2` and a device class but not the node provides
- * it, the scheduler creates a claim. Pure.
+ * Extended resources backed by DRA. If a device class provides `example.com/gpu` and the node does not, the scheduler
+ * creates a claim for a pod that requests it. Pure.
  */
 import type { Container, ContainerExtendedResourceRequest, Pod } from '#apis/core/v1.ts'
 import type { DeviceRequest, ResourceClaim } from '#apis/resource/v1.ts'

@@ -54,7 +54,7 @@ function budget(allowed: number, labels: Record<string, string>, spentOn: Record
   return made
 }
 
-describe('victimsOn() a node', () => {
+describe('victimsOn() for a node', () => {
   const strong = podOf('strong', { priority: 100, cpu: 2 })
   const chosen = (node: NodeInfo, budgets: ReturnType<typeof budget>[] = []): [string[], number] | string => {
     const found = victimsOn({ pod: strong, cycleState: new Map() }, node, budgets, filterRunner)
@@ -94,7 +94,7 @@ describe('victimsOn() a node', () => {
     assert.deepEqual(chosen(node, [budget(0, { app: 'x' }, { a: '2026-01-01T00:00:00Z' })]), [['a'], 0])
   })
 
-  it('violates a PodDisruptionBudget as a last resort, and counts the violations', () => {
+  it('selects pods that a PodDisruptionBudget protects as a last resort, and counts the violations', () => {
     const labels = { app: 'x' }
     const node = nodeWith(podOf('a', { cpu: 2, labels }), podOf('b', { cpu: 2, labels }))
     assert.deepEqual(chosen(node, [budget(0, labels)]), [['b'], 1])

@@ -71,7 +71,7 @@ describe('kubectl on a signal', { skip: process.platform === 'win32' && 'there a
     ['get --raw /api/v1/pods?watch=true', 'SIGTERM', 'SIGTERM'],
     ['proxy --port=0', 'SIGINT', 'SIGINT'],
   ] as const)
-    it(`ends "${line}" on ${signal} with exit code or signal ${end}`, async () => {
+    it(`ends "${line}" on ${signal}, with exit status ${end}`, async () => {
       assert.equal(await interrupted(line, signal), end)
     })
 })

@@ -328,7 +328,7 @@ function checkNobodyWaitsInVain(state: State): void {
 }
 
 describe('scheduler with volumes and failing writes', () => {
-  it('reaches all volumes, overcommits nothing, and schedules every possible pod', async () => {
+  it('schedules every possible pod to a node that can access its volumes, without overcommitment', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 12 }), async (steps) => {
         const world = await World.start()

@@ -151,7 +151,7 @@ describe('protobuf response', () => {
   }
 
   for (const [name, write] of Object.entries(WRITES)) {
-    it(`is sent on request to clients whose default is indented JSON: ${name}`, async () => {
+    it(`is sent to curl and browsers that accept protobuf: ${name}`, async () => {
       for (const agent of ['curl/8.0.0', 'Mozilla/5.0 (X11; Linux x86_64)', 'Wget/1.21']) {
         const ns = await prepare()
         const one = write(ns)

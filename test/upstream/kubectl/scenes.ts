@@ -1,4 +1,7 @@
-/** The list of scene files: a file that is missing here is not run. Text files are in `lines`, tables in `tables`. */
+/**
+ * The list of recorded kubectl scenarios; one that is missing here is not run. The folder `lines` has them as lists
+ * of command lines, `tables` generates them from tables.
+ */
 import { type Scene, scenesOf } from './scene.ts'
 import { describedKinds } from './tables/describe.ts'
 import { explainedKinds, lifeOfKinds } from './tables/kinds.ts'

@@ -66,7 +66,7 @@ describe('HPA limits without spec.behavior', () => {
     [{ desired: 5 }, { recommended: [{ replicas: 1, atMs: NOW }] }, '5 ReadyForNewScale DesiredWithinRange=False'],
   ]
   for (const [request, history, outcome] of cases) {
-    it(`limit ${JSON.stringify(request)} with history ${JSON.stringify(history)}; replicas and conditions: ${outcome}`, () => {
+    it(`yield replicas and conditions "${outcome}" for ${JSON.stringify(request)} with history ${JSON.stringify(history)}`, () => {
       assert.equal(summary(decide({ ...EMPTY, ...history }, requestOf(request))), outcome)
     })
   }
@@ -225,7 +225,7 @@ describe('HPA limits with spec.behavior', () => {
     ],
   ]
   for (const [sentence, request, history, outcome] of cases) {
-    it(`${sentence}; replicas and conditions: ${outcome}`, () =>
+    it(`${sentence} (resulting replicas and conditions: ${outcome})`, () =>
       assert.equal(summary(decide({ ...EMPTY, ...history }, requestOf(request))), outcome))
   }
 

@@ -7,7 +7,7 @@ import { isAccepted } from './start-tls.ts'
 const answer = (id: number, result: number): Buffer =>
   Buffer.of(0x30, 0x0c, 0x02, 0x01, id, 0x78, 0x07, 0x0a, 0x01, result, 0x04, 0x00, 0x04, 0x00)
 
-describe('The answer to StartTLS', () => {
+describe('LDAP response to StartTLS', () => {
   it('is accepted when it is a success, in short and long form', () => {
     const short = answer(1, 0)
     assert.equal(isAccepted(short), true)
@@ -20,12 +20,15 @@ describe('The answer to StartTLS', () => {
   })
 
   const refused: readonly (readonly [string, Buffer])[] = [
-    ['another result', answer(1, 52)],
+    ['a result code other than success', answer(1, 52)],
     ['another message ID', answer(2, 0)],
-    ['bytes behind it', Buffer.concat([answer(1, 0), Buffer.of(0x30)])],
-    ['a whole message behind it', Buffer.concat([answer(1, 0), answer(2, 0)])],
-    ['another message', Buffer.of(0x30, 0x0c, 0x02, 0x01, 1, 0x61, 0x07, 0x0a, 0x01, 0, 0x04, 0x00, 0x04, 0x00)],
-    ['no LDAP', Buffer.from('220 mail.example ESMTP\r\n')],
+    ['bytes after it', Buffer.concat([answer(1, 0), Buffer.of(0x30)])],
+    ['a whole message after it', Buffer.concat([answer(1, 0), answer(2, 0)])],
+    [
+      'a message of another type',
+      Buffer.of(0x30, 0x0c, 0x02, 0x01, 1, 0x61, 0x07, 0x0a, 0x01, 0, 0x04, 0x00, 0x04, 0x00),
+    ],
+    ['a greeting of a mail server instead of LDAP', Buffer.from('220 mail.example ESMTP\r\n')],
     ['an empty message', Buffer.of(0x30, 0x00)],
     ['an endless length', Buffer.of(0x30, 0x80)],
     ['a length of 5 bytes', Buffer.of(0x30, 0x85, 1, 1, 1, 1, 1)],

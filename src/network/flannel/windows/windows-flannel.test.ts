@@ -85,7 +85,7 @@ describe('net-conf.json of flannel on Windows', () => {
     ['"MacPrefix":"0E2A"', /MacPrefix/],
   ]
   for (const [field, message] of refused)
-    it(`is refused with ${field}`, () => {
+    it(`is refused if it contains ${field}`, () => {
       const text = `{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan",${field}}}`
       assert.throws(() => parseWindowsNetConf(text), { message })
     })

@@ -145,7 +145,7 @@ describe('deletion of a pod', () => {
     [{ ...running, status: { phase: 'Succeeded' } }, undefined, 0],
   ]
   for (const [patch, requested, graceSeconds] of deletions) {
-    it(`has a grace period of ${graceSeconds} seconds for pod and request ${JSON.stringify([patch, requested])}`, () => {
+    it(`has a grace period of ${graceSeconds} seconds if ${requested ?? 'no'} seconds are requested for ${JSON.stringify(patch)}`, () => {
       assert.equal(pod.graceSeconds?.(podOf(patch), requested), graceSeconds)
     })
   }
