@@ -15,6 +15,8 @@ import type { Controller } from '#reconcile/controller.ts'
 
 import { ADMINISTRATOR, Memberships } from './access/memberships.ts'
 import { Permissions } from './access/permissions.ts'
+import { type Builds, createBuilds } from './builds/builds.ts'
+import type { BuildSurroundings } from './builds/engine.ts'
 import type { ManagementSettings } from './clusters/cluster-status.ts'
 import { MANAGEMENT_CONTROLLERS } from './clusters/controllers.ts'
 import { clusterRoutes } from './clusters/routes.ts'
@@ -60,6 +62,8 @@ export interface ManagementPlan extends ReplicaPlan {
   /** Undefined: a certificate of the server's own authority. */
   readonly certificate: { readonly certificate: string; readonly key: string } | undefined
   readonly agentImage: string
+  /** etcd for the machines of built clusters; empty: the one in the local PATH, or the machines' own. */
+  readonly etcdBinary: string
   /** Addresses whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[]
   readonly version: string
@@ -71,6 +75,8 @@ export interface ManagementSurroundings extends ClusterSurroundings {
   readonly lostAuditLines: () => number
   /** Called when the first administrator has set a password: the link of `firstLogin` is no longer valid. */
   readonly onFirstLogin: () => Promise<void>
+  /** The tools with which clusters are built. */
+  readonly build: Pick<BuildSurroundings, 'env' | 'kubectl' | 'site'>
   /** Undefined: this server runs no clusters on its machine. */
   readonly upPrograms: UpPrograms | undefined
 }
@@ -175,6 +181,7 @@ interface Parts {
   readonly turns: ClusterTurns
   readonly up: UpTools | undefined
   readonly machines: MachineParts
+  readonly builds: Builds
   readonly people: People
   readonly serverUrl: () => string
   readonly ca: () => string | undefined
@@ -229,15 +236,16 @@ function createParts(plan: ManagementPlan, foundation: Foundation): Parts {
   const { people, memberships } = accounts
   const hub = createTunnelHub(clock)
   const { local, upLinks, direct } = openLinks(foundation, hub)
-  const machines = createMachineParts({ ...accounts, objects, hub, serverUrl, ca, links: direct })
-  const { links } = machines
   const open = new OpenRequests(objects)
-  objects.listen(Clusters, ({ metadata }, isDeleted) => isDeleted && hub.disconnect(metadata.name ?? ''))
+  const basic = { ...accounts, objects, open, serverUrl, ca }
+  const machines = createMachineParts({ ...basic, hub, links: direct })
+  const { links, ways: tunnels } = machines
   const { dataDir } = plan
   const isReady = (): boolean => bound !== undefined
   const operation = openOperation({ ...foundation, ...around, hub, memberships, dataDir, isReady })
   const turns = new ClusterTurns()
-  const shared = { ...accounts, objects, turns, links, open, hub, machines, serverUrl, ca, clock, log }
+  const builds = createBuilds(plan, { ...around, ...basic, tunnels })
+  const shared = { ...basic, turns, links, hub, machines, builds, clock, log }
   const up = around.upPrograms === undefined ? undefined : { programs: around.upPrograms, links: upLinks }
   const port = createReplicaPort({
     ...around,
@@ -251,15 +259,10 @@ function createParts(plan: ManagementPlan, foundation: Foundation): Parts {
     observe: operation.observe,
   })
   return {
+    ...shared,
     routes: port.routes,
     serve: port.serve,
-    links,
-    turns,
     up,
-    machines,
-    people,
-    serverUrl,
-    ca,
     listening: (on) => void (bound = on),
     onCutOff: (isCutOff) => cutOff(isCutOff, { log, hub, open }),
     async close() {
@@ -283,6 +286,7 @@ function openLinks(
   const local = openLocalLink({ clock, url: apiUrlOf(cluster), ca: pki.ca.certificatePem, certificate, key })
   const upLinks = new UpLinks(clock)
   const linkOf = linkAcross(replicas, hub, objects)
+  objects.listen(Clusters, ({ metadata }, isDeleted) => isDeleted && hub.disconnect(metadata.name ?? ''))
   const direct: ClusterLinks = {
     get: (name) => (name === LOCAL_CLUSTER ? local : (upLinks.get(name) ?? linkOf(name))),
   }
@@ -294,13 +298,14 @@ type RouteParts = Parameters<typeof clusterProxyRoutes>[0] &
   Omit<Parameters<typeof clusterRoutes>[0], 'createToken' | 'sources'> & {
     readonly people: People
     readonly machines: MachineParts
+    readonly builds: Builds
     readonly hasUpClusters: boolean
   }
 
 /** All routes of the port. */
 function routesOf(parts: RouteParts, operation: Operation, replica: string): readonly Route[] {
-  const { objects, people, hasUpClusters } = parts
-  const sources = hasUpClusters ? [upSource(parts)] : []
+  const { objects, people, builds, hasUpClusters } = parts
+  const sources = [builds.source, ...(hasUpClusters ? [upSource(parts)] : [])]
   const namespaceTurns = new Turns()
   const onChange: AgentRoutesOptions['onChange'] = (cluster, agent) =>
     void recordAgent(objects, { cluster, agent, replica })
@@ -321,6 +326,7 @@ function routesOf(parts: RouteParts, operation: Operation, replica: string): rea
     ...memberRoutes({ ...parts, keepsAdministrator: (removed) => people.keepsAdministrator(removed) }),
     ...projectRoutes({ ...parts, namespaceTurns }),
     ...namespaceRoutes({ ...parts, namespaceTurns }),
+    ...builds.routes,
     ...clusterProxyRoutes(parts),
   ]
 }
@@ -353,8 +359,13 @@ function closeParts(parts: {
 }
 
 /** Those of every server, and those of clusters on this machine. */
-function controllersOf({ up, machines }: Pick<Parts, 'up' | 'machines'>): readonly Controller<ManagementSettings>[] {
-  return [...MANAGEMENT_CONTROLLERS, ...machines.controllers, ...(up === undefined ? [] : [createUpController(up)])]
+function controllersOf({
+  up,
+  machines,
+  builds,
+}: Pick<Parts, 'up' | 'machines' | 'builds'>): readonly Controller<ManagementSettings>[] {
+  const ofMachine = up === undefined ? [] : [createUpController(up)]
+  return [...MANAGEMENT_CONTROLLERS, ...machines.controllers, builds.controller, ...ofMachine]
 }
 
 function clusterPlan(plan: ManagementPlan): Parameters<typeof runCluster>[0] {

@@ -309,6 +309,18 @@ export interface ClusterFile {
   readonly upgrade_strategy: UpgradeStrategy
   readonly cri_dockerd_stream_server_address: string
   readonly cri_dockerd_stream_server_port: string
+  /** The server that manages the cluster. It is no key of the file: the server itself sets it. */
+  readonly management?: ManagementServer
+}
+
+/** A management server, whose agent runs on every control plane. */
+export interface ManagementServer {
+  /** `https://manager.example`. */
+  readonly url: string
+  /** PEM; empty: a public authority. */
+  readonly certificateAuthority: string
+  /** By which the server knows the agents of this cluster. */
+  readonly credential: string
 }
 
 export function hasRole(node: Pick<ClusterNode, 'role'>, role: Role): boolean {

@@ -23,6 +23,8 @@ export function certificatePaths(
 
 /** Files of programs other than certificates. */
 export const CONFIG_FILES = {
+  agentAuthority: '/etc/kubernetes/ssl/management-server-ca.pem',
+  agentCredential: '/etc/kubernetes/ssl/cluster-agent-credential',
   admission: '/etc/kubernetes/admission.yaml',
   auditPolicy: '/etc/kubernetes/audit-policy.yaml',
   authenticationWebhook: '/etc/kubernetes/kube-api-authn-webhook.yaml',

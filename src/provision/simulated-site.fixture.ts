@@ -96,6 +96,16 @@ function desiredHost({ name, roles }: HostDraft, drafts: readonly HostDraft[], v
 const AT_ONE_PORT = ['api-proxy', 'kube-apiserver']
 const DATA_FILE = '/var/lib/etcd/member'
 const JOINING_FILE = '/etc/kubernetes/etcd.env'
+/** That of a cluster file. */
+const REAL_JOINING_FILE = '/etc/kubernetes/etcd-members.env'
+/** By the ports of health checks of a cluster file. */
+const SERVICE_AT: Readonly<Record<string, string>> = {
+  '6443': 'kube-apiserver',
+  '10257': 'kube-controller-manager',
+  '10259': 'kube-scheduler',
+  '10248': 'kubelet',
+  '10256': 'kube-proxy',
+}
 
 function firstMembers(drafts: readonly HostDraft[]): DesiredHost['files'][number] {
   const members = drafts
@@ -192,7 +202,8 @@ export class SimulatedSite {
 
   #answer(name: string, url: string, body: string): HttpAnswer {
     const { pathname, port } = new URL(url)
-    if (port !== '2379') return { status: this.#runs(name, pathname.slice(1)) ? 200 : 0, text: '' }
+    const service = SERVICE_AT[port] ?? pathname.slice(1)
+    if (port !== '2379') return { status: this.#runs(name, service) ? 200 : 0, text: '' }
     if (!this.#runs(name, 'etcd')) return { status: 0, text: 'refused' }
     if (!this.#hasQuorum()) return { status: 503, text: '{"health":"false"}' }
     const { peerURLs: [added] = [], ID } = JSON.parse(body || '{}') as { peerURLs?: string[]; ID?: string }
@@ -210,7 +221,8 @@ export class SimulatedSite {
     const running = [...this.machines.keys()].filter((each) => this.#runs(each, 'etcd'))
     if (this.members.size === 0) {
       const [first = ''] = running
-      const joining = this.machines.get(first)?.files.get(JOINING_FILE)?.content ?? ''
+      const files = this.machines.get(first)?.files
+      const joining = (files?.get(JOINING_FILE) ?? files?.get(REAL_JOINING_FILE))?.content ?? ''
       for (const [, own = '', url = ''] of joining.matchAll(/(etcd-\w+)=(https:[^,\n]+)/g)) this.members.set(url, own)
     }
     const started = running.map((each) => [`https://10.0.0.${each}:2380`, `etcd-${each}`] as const)

@@ -246,6 +246,8 @@ build-addons | 15 | root go containers etcd sshd networks | provision supervisor
   Addons of hyperkube build work and can be removed
 build-machines | 40 | root etcd vm | provision supervisor cmd/build | upstream/build-machines.ts
   hyperkube build survives a power cut on virtual machines with systemd
+management-builds | 12 | root containers etcd sshd networks | management provision cmd/management | upstream/management-builds.ts
+  hyperkube server builds a cluster over SSH, is killed in the middle and continues, adds a machine, saves a snapshot and removes all of it
 node-join | 10 | root containers etcd sshd networks | provision supervisor cmd/build | upstream/node-join.ts
   Machines join a built cluster through hyperkube node agent
 wine | 6 | wine | supervisor lib cmd | upstream/wine.ts

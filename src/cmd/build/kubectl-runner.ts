@@ -11,7 +11,9 @@ export function withKubectl(options: Omit<OperatorOptions, 'kubectl'>): Operator
 }
 
 /** Rejects with the output of a failed command. */
-function kubectlRunner(context: Omit<ProgramContext, 'path' | 'args' | 'stdin' | 'stdout' | 'stderr'>): RunKubectl {
+export function kubectlRunner(
+  context: Omit<ProgramContext, 'path' | 'args' | 'stdin' | 'stdout' | 'stderr'>,
+): RunKubectl {
   return async ({ args, input }, signal) => {
     const { kubectl } = await import('../kubectl.ts')
     let words = ''

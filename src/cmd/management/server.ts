@@ -1,7 +1,7 @@
 /** `hyperkube server`: runs the management server, which proxies requests of users to many clusters. */
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 
 import { kubeconfigText } from '#client/connection/kubeconfig.ts'
 import { aborted } from '#lib/abort.ts'
@@ -16,6 +16,7 @@ import { type ManagementPlan, type RunningManagement, startManagement } from '#m
 import { OWN_REPOSITORY } from '#model/own-image.ts'
 import { hyperkubeVersion, kubernetesVersion } from '#model/version.ts'
 
+import { kubectlRunner } from '../build/kubectl-runner.ts'
 import { AUDIT_FLAGS, openAuditLog } from './audit-log.ts'
 import { SERVER_COMMANDS } from './backup.ts'
 import { DATA_FLAGS, datastoreOf, ETCD_FLAGS, etcdFiles, lockData, serverDataDir } from './server-data.ts'
@@ -43,6 +44,11 @@ const FLAGS = {
     ),
     'api-port': flag(int, 0, 'Port on 127.0.0.1 of the API server of the management cluster. 0 picks a free port.'),
     'agent-image': flag(string, '', 'The `image` of the agent in imported clusters'),
+    'etcd-binary': flag(
+      string,
+      '',
+      'etcd `program` to upload to machines of built clusters (default: the one in the local PATH, or the one installed on the machine)',
+    ),
   },
   replicas: {
     ...ETCD_FLAGS,
@@ -100,6 +106,7 @@ async function runServer(invocation: ServerInvocation, signal: AbortSignal): Pro
         ? createUpPrograms(join(plan.dataDir, 'clusters'), invocation.env)
         : undefined,
       onFirstLogin: () => rm(join(plan.dataDir, FIRST_LOGIN_FILE), { force: true }),
+      build: { env: invocation.env, kubectl: kubectlRunner(invocation) },
     },
     closing,
   ).catch(explain)
@@ -155,6 +162,7 @@ async function planOf({ flags, env, cwd, readFile }: ServerInvocation): Promise<
     serverUrl: serverUrl(flags['server-url']),
     certificate,
     agentImage: flags['agent-image'] === '' ? `${OWN_REPOSITORY}:${hyperkubeVersion()}` : flags['agent-image'],
+    etcdBinary: flags['etcd-binary'] === '' ? '' : resolve(cwd, flags['etcd-binary']),
     trustedProxies: flags['trusted-proxies'],
     version: hyperkubeVersion(),
   }

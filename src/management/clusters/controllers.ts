@@ -86,16 +86,20 @@ const AGENT_DISCONNECTED: Cause = {
 const UNREACHABLE: Readonly<Record<Cluster['spec']['source'], Cause>> = {
   local: AGENT_DISCONNECTED,
   imported: AGENT_DISCONNECTED,
+  built: AGENT_DISCONNECTED,
   up: {
     reason: 'NotRunning',
     message: 'The cluster does not run on this machine; the condition Running has the reason.',
   },
 }
 
+const AGENT_CONNECTED: Cause = { reason: 'AgentConnected', message: 'The agent of the cluster is connected.' }
+
 /** Why it is True. */
 const REACHABLE: Readonly<Record<Cluster['spec']['source'], Cause>> = {
   local: { reason: 'Local', message: 'The cluster runs in the management server.' },
-  imported: { reason: 'AgentConnected', message: 'The agent of the cluster is connected.' },
+  imported: AGENT_CONNECTED,
+  built: AGENT_CONNECTED,
   up: { reason: 'Running', message: 'The cluster runs on the machine of the server.' },
 }
 

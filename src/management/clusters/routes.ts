@@ -24,7 +24,7 @@ import {
   viewOf,
   visibleCluster,
 } from './requests.ts'
-import type { ClusterSource } from './source.ts'
+import type { ClusterDraft, ClusterSource } from './source.ts'
 import { userKubeconfig } from './user-kubeconfig.ts'
 
 export interface ClusterRoutesOptions extends ClusterAccess {
@@ -48,7 +48,7 @@ export function clusterRoutes(options: ClusterRoutesOptions): readonly Route[] {
     personRoute('POST', '/v3/clusters', (call) => createCluster(options, call)),
     personRoute('GET', '/v3/clusters/:cluster', (call) => ({
       status: 200,
-      body: viewOf(visibleCluster(options, call)),
+      body: clusterView(options, call.person, visibleCluster(options, call)),
     })),
     personRoute('DELETE', '/v3/clusters/:cluster', (call) => removeCluster(options, call)),
     personRoute('POST', '/v3/clusters/:cluster/registration', (call) => register(options, call)),
@@ -63,31 +63,61 @@ export function clusterRoutes(options: ClusterRoutesOptions): readonly Route[] {
 }
 
 /** Only clusters in which the person has a role. */
-function listClusters({ objects, memberships }: ClusterRoutesOptions, { user }: Person): Reply {
+function listClusters(options: ClusterRoutesOptions, person: Person): Reply {
+  const { objects, memberships } = options
+  const { user } = person
   const isAdministrator = memberships.isAdministrator(user)
   const items = objects
     .list(Clusters)
     .filter(({ metadata }) => isAdministrator || memberships.userIn(user, metadata.name ?? '') !== undefined)
-  return { status: 200, body: { items: items.map((object) => viewOf(object)) } }
+  return { status: 200, body: { items: items.map((cluster) => clusterView(options, person, cluster)) } }
 }
+
+/** The cluster file is for owners: it may have more than members should know. */
+function clusterView({ memberships }: ClusterRoutesOptions, { user }: Person, cluster: Cluster): object {
+  const { build, ...spec } = cluster.spec
+  const isOwner = memberships.clusterRoles(user, cluster.metadata.name ?? '').includes(CLUSTER_OWNER)
+  if (build === undefined || isOwner) return viewOf(cluster)
+  return viewOf({ ...cluster, spec: { ...spec, build: {} } } as Cluster)
+}
+
+/** A cluster file may have thousands of lines. */
+const MAX_BODY_BYTES = 1 << 20
 
 async function createCluster(options: ClusterRoutesOptions, call: PersonCall): Promise<Reply> {
   const { person } = call
   const { objects, permissions } = options
   if (!permissions.may(person.user, 'add', 'clusters'))
     throw forbiddenError(CLUSTERS, '', 'creating clusters needs the global role clusters-create')
-  const { displayName, description = '', source: sourceName = 'imported', ...fields } = await call.readBody()
+  const {
+    displayName,
+    description = '',
+    source: sourceName = 'imported',
+    ...fields
+  } = await call.readBody(MAX_BODY_BYTES)
   const source = sourceOf(options, sourceName)
   if (source === undefined) throw badRequestError(`source must be one of ${sourceNames(options)}`)
   if (typeof displayName !== 'string' || displayName === '' || typeof description !== 'string')
     throw badRequestError('displayName must be a text')
-  const { spec, finalizers = [] } = source.draft(call, fields)
-  const cluster = await objects.create(Clusters, {
-    metadata: { generateName: 'c-', finalizers: [...finalizers] },
-    spec: { displayName, description, source: source.name, ...spec },
-  })
+  const draft = await source.draft(call, fields)
+  const cluster = await createDraft(options, draft, { displayName, description, source: source.name })
   await createMember(objects, cluster, { role: CLUSTER_OWNER, user: person.user.metadata.name ?? '' })
-  return { status: 201, body: { cluster: viewOf(cluster), ...(await source.created?.(cluster, call)) } }
+  return { status: 201, body: { cluster: viewOf(cluster), ...draft.reply, ...(await source.created?.(cluster, call)) } }
+}
+
+async function createDraft(
+  { objects }: ClusterRoutesOptions,
+  { name, finalizers = [], annotations, spec, discard }: ClusterDraft,
+  common: Pick<Cluster['spec'], 'displayName' | 'description' | 'source'>,
+): Promise<Cluster> {
+  const naming = name === undefined ? { generateName: 'c-' } : { name }
+  const metadata = { ...naming, finalizers: [...finalizers], ...(annotations && { annotations: { ...annotations } }) }
+  try {
+    return await objects.create(Clusters, { metadata, spec: { ...common, ...spec } })
+  } catch (error) {
+    await discard?.()
+    throw error
+  }
 }
 
 /** Clusters whose agent connects. */
@@ -178,8 +208,13 @@ async function removeCluster(options: ClusterRoutesOptions, call: PersonCall): P
   const cluster = ownedCluster(options, call)
   const name = cluster.metadata.name ?? ''
   if (cluster.spec.source === 'local') throw badRequestError('the cluster of the server itself cannot be removed')
+  const source = sourceOf(options, cluster.spec.source)
+  if (source?.beginRemoval !== undefined) {
+    await source.beginRemoval(cluster, call)
+    return { status: 202, body: {} }
+  }
   const left = await turns.take(name, async () => {
-    const kept = await sourceOf(options, cluster.spec.source)?.remove?.(cluster, call)
+    const kept = await source?.remove?.(cluster, call)
     await objects.delete(Clusters, name)
     hub.disconnect(name)
     return kept

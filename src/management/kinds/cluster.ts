@@ -32,9 +32,9 @@ export interface ClusterSpec {
   readonly description?: string
   /**
    * `local`: the management cluster itself. `imported`: an agent in the cluster connects to the server. `up`: a cluster of
-   * `hyperkube up` on the machine of the server.
+   * `hyperkube up` on the machine of the server. `built`: the server builds it on machines.
    */
-  readonly source: 'local' | 'imported' | 'up'
+  readonly source: 'local' | 'imported' | 'up' | 'built'
   /**
    * The agent of an imported cluster. `hyperkube` (default): keeps its credentials in the cluster. `remotedialer`: Rancher's,
    * which sends the credential of its service account to the server.
@@ -42,6 +42,8 @@ export interface ClusterSpec {
   readonly agent?: 'hyperkube' | 'remotedialer'
   /** Only of clusters with source `up`. */
   readonly up?: UpSettings
+  /** Only of clusters with source `built`. */
+  readonly build?: ClusterBuild
   readonly authorizedEndpoint?: AuthorizedEndpoint
 }
 
@@ -53,6 +55,16 @@ export interface UpSettings {
   readonly forkOf?: string
   /** Default: true. A stopped cluster keeps its state. */
   readonly running?: boolean
+}
+
+/** The cluster file (docs/build.md), either as text or as an object. It has no keys and passwords. */
+export interface ClusterBuild {
+  readonly file?: string
+  readonly config?: Readonly<Record<string, unknown>>
+  /** Changes with the keys and passwords of the file, which are in a Secret. */
+  readonly revision?: string
+  /** `Automatic`: plans of the file are applied at once. Default: `Manual`. */
+  readonly approval?: 'Automatic' | 'Manual'
 }
 
 /** A way for users to the API server of the cluster that does not lead through the management server. */
@@ -83,6 +95,20 @@ export interface ClusterStatus {
     readonly connectedAt?: string
     readonly disconnectedAt?: string
   }
+  /** Only of built clusters. */
+  readonly build?: BuildStatus
+}
+
+export interface BuildStatus {
+  /** The key that machines must admit. */
+  readonly sshPublicKey?: string
+  /** The digest of the last file that was applied completely. */
+  readonly applied?: string
+  readonly appliedAt?: string
+  /** The Operation that runs, waits or is next. */
+  readonly operation?: string
+  /** The keys of machines at first sight. Another key stops the work. */
+  readonly hostKeys?: readonly { readonly host: string; readonly type: string; readonly fingerprint: string }[]
 }
 
 /** The agent of the cluster is connected. */
@@ -99,6 +125,14 @@ export const TOKENS_APPLIED = 'TokensApplied'
 export const UP_RUNNING = 'Running'
 /** The cluster had its first projects, Default and System. Their owners may have removed them since. */
 export const PROJECTS_CREATED = 'ProjectsCreated'
+/** An Operation of a built cluster waits for approval. */
+export const PENDING = 'Pending'
+/** The cluster was built at least once. */
+export const PROVISIONED = 'Provisioned'
+/** The current cluster file is applied. */
+export const UPDATED = 'Updated'
+/** The work failed and is tried again later. */
+export const WAITING = 'Waiting'
 
 /** The name of the Cluster that is the management cluster. */
 export const LOCAL_CLUSTER = 'local'
@@ -126,6 +160,25 @@ const UP = record(
   },
   ['runtime', 'nodes'],
 )
+const BUILD = {
+  ...record({
+    file: { type: 'string', maxLength: 524_288 },
+    config: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    revision: TEXT,
+    approval: oneOf('Automatic', 'Manual'),
+  }),
+  'x-kubernetes-validations': [
+    { rule: 'has(self.file) != has(self.config)', message: 'exactly one of file and config must be set' },
+  ],
+}
+
+const BUILD_STATUS = record({
+  sshPublicKey: TEXT,
+  applied: TEXT,
+  appliedAt: TIME,
+  operation: TEXT,
+  hostKeys: list(record({ host: TEXT, type: TEXT, fingerprint: TEXT })),
+})
 
 export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
   kind: 'Cluster',
@@ -136,9 +189,10 @@ export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
       {
         displayName: NAME,
         description: TEXT,
-        source: immutable(oneOf('local', 'imported', 'up')),
+        source: immutable(oneOf('local', 'imported', 'up', 'built')),
         agent: immutable(oneOf('hyperkube', 'remotedialer')),
         up: UP,
+        build: BUILD,
         authorizedEndpoint: AUTHORIZED_ENDPOINT,
       },
       ['displayName', 'source'],
@@ -154,6 +208,10 @@ export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
         rule: "(self.source == 'up') == has(self.up)",
         message: 'clusters with source up, and only they, have settings in up',
       },
+      {
+        rule: "(self.source == 'built') == has(self.build)",
+        message: 'built clusters, and only they, have a cluster file in build',
+      },
     ],
   },
   status: record({
@@ -164,6 +222,7 @@ export const CLUSTER: ManagementKind<Cluster> = defineManagementKind<Cluster>({
     capacity: QUANTITIES,
     allocatable: QUANTITIES,
     agent: record({ version: TEXT, address: TEXT, replica: TEXT, connectedAt: TIME, disconnectedAt: TIME }),
+    build: BUILD_STATUS,
   }),
   columns: [
     { name: 'Display Name', jsonPath: '.spec.displayName' },

@@ -6,6 +6,7 @@ import { AUTH_PROVIDER } from './auth-provider.ts'
 import { CLUSTER } from './cluster.ts'
 import type { ManagementKind } from './definition.ts'
 import { MACHINE } from './machine.ts'
+import { OPERATION } from './operation.ts'
 import { REGISTRATION_TOKEN } from './registration-token.ts'
 import { TOKEN } from './token.ts'
 import { USER } from './user.ts'
@@ -20,4 +21,5 @@ export const MANAGEMENT_KINDS: readonly ManagementKind<KubeObject>[] = [
   MEMBER,
   REGISTRATION_TOKEN,
   MACHINE,
+  OPERATION,
 ]

@@ -225,7 +225,11 @@ export async function storedHash(objects: ManagementObjects, cluster: string): P
 }
 
 /** The Secret goes with the Cluster. A cluster that registers again, with another token, gets the new credential. */
-export async function storeHash({ client }: ManagementObjects, { metadata }: Cluster, hash: string): Promise<void> {
+export async function storeHash(
+  { client }: Pick<ManagementObjects, 'client'>,
+  { metadata }: Cluster,
+  hash: string,
+): Promise<void> {
   const { name = '', uid = '' } = metadata
   const owner = { apiVersion: `${GROUP}/v1`, kind: 'Cluster', name, uid }
   const where = { namespace: MANAGEMENT_NAMESPACE, name: secretName(name) }

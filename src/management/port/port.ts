@@ -198,12 +198,12 @@ function callOf(
     rest: match.rest,
     query: new URLSearchParams(queryOf(exchange.path)),
     ...more,
-    readBody: () => readObject(exchange),
+    readBody: (maxBytes = MAX_BODY_BYTES) => readObject(exchange, maxBytes),
   }
 }
 
-async function readObject(exchange: Exchange): Promise<Readonly<Record<string, unknown>>> {
-  const text = (await exchange.readBody(MAX_BODY_BYTES)).toString()
+async function readObject(exchange: Exchange, maxBytes: number): Promise<Readonly<Record<string, unknown>>> {
+  const text = (await exchange.readBody(maxBytes)).toString()
   let value: unknown
   try {
     value = text === '' ? {} : JSON.parse(text)

@@ -35,8 +35,8 @@ export interface RouteCall {
   readonly address: string
   /** For the audit log. */
   readonly auditId: string
-  /** The JSON object of the body. Throws StatusError for anything else. */
-  readBody(): Promise<Readonly<Record<string, unknown>>>
+  /** The JSON object of the body, of at most 64 KiB or `maxBytes`. Throws StatusError for anything else. */
+  readBody(maxBytes?: number): Promise<Readonly<Record<string, unknown>>>
 }
 
 /** An answer. `served`: the route has answered the exchange itself, with this status. StatusErrors become a Status. */

@@ -19,6 +19,8 @@ export function configFiles(cluster: ClusterFile, node: ClusterNode, encryption:
     [CONFIG_FILES.registries, registryPasswords(cluster)],
     [CONFIG_FILES.authenticationWebhook, isControlPlane ? (cluster.authentication.webhook?.config_file ?? '') : ''],
     [CONFIG_FILES.encryption, isControlPlane ? encryption : ''],
+    [CONFIG_FILES.agentCredential, isControlPlane ? (cluster.management?.credential ?? '') : ''],
+    [CONFIG_FILES.agentAuthority, isControlPlane ? (cluster.management?.certificateAuthority ?? '') : ''],
     [CONFIG_FILES.snapshotBucket, hasRole(node, 'etcd') ? snapshotBucket(cluster) : ''],
     [CONFIG_FILES.admission, isControlPlane ? stringifyYaml(admissionConfiguration(cluster)) : ''],
     [CONFIG_FILES.auditPolicy, isControlPlane && api.audit_log.enabled ? auditPolicy(cluster) : ''],

@@ -20,6 +20,7 @@ import { certificateFiles } from '../pki/files.ts'
 import * as pki from '../pki/plan.ts'
 import { sha256 } from '../service-digest.ts'
 import { accessManifest } from './access-rules.ts'
+import { AGENT_SERVICE, agentArguments } from './cluster-agent.ts'
 import { configFiles } from './component-files.ts'
 import {
   argumentsOf,
@@ -97,7 +98,7 @@ export function toDesired(cluster: ClusterFile, given: DesiredInputs): DesiredCl
       ),
       drains: cluster.upgrade_strategy.drain,
     },
-    access: [{ name: 'hyperkube-access', manifest: accessManifest(holdsPolicies(cluster)) }],
+    access: [{ name: 'hyperkube-access', manifest: accessManifest(cluster) }],
     addons: [...systemAddons(cluster, contextOf(cluster, given)), ...userAddons(cluster, given.includes)],
     state: given.state,
     needs: {
@@ -255,6 +256,10 @@ function nodeServices(around: HostContext): DesiredService[] {
     ...(usesFlannel(cluster) ? [flanneld(around)] : []),
     component(around, 'kube-proxy', {}),
     ...(holdsPolicies(cluster) ? [policies(around)] : []),
+    // The server uses the newest connection, so that a cluster stays managed when a machine is lost.
+    ...(ownApi && cluster.management !== undefined
+      ? [{ ...own(around, AGENT_SERVICE, agentArguments(cluster, cluster.management)), isQuiet: true }]
+      : []),
   ]
 }
 

@@ -209,7 +209,7 @@ const systemImages: Field<Readonly<Record<string, string>>> = map('images of the
 })
 
 /** In the order of RKE's documentation, which `build config` uses too. */
-export const CLUSTER: Members<ClusterFile> = {
+export const CLUSTER: Members<Omit<ClusterFile, 'management'>> = {
   nodes: list('the machines', node, {
     required: true,
     check: (nodes) => (nodes.length === 0 ? 'There are no machines; add at least one' : undefined),

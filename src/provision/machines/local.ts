@@ -1,6 +1,7 @@
 /** Implements the machine interface of `hyperkube build` for the machine on which this process runs. */
 import { execFile } from 'node:child_process'
 import { access, chown, lstat, open, readFile, rm } from 'node:fs/promises'
+import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 
 import type { Clock } from '#lib/clock.ts'
@@ -27,6 +28,8 @@ export interface LocalMachineOptions {
 }
 
 const MAX_OUTPUT = 16 << 20
+/** Programs that are ending may still write into a folder. */
+const PATIENCE = { maxRetries: 10, retryDelay: 100 }
 const MAX_ANSWER = 4 << 20
 
 /** Ends with `closing`; services keep running. */
@@ -53,7 +56,9 @@ export async function localMachine(options: LocalMachineOptions, closing: AsyncD
     },
     async remove({ paths }) {
       await unmountBelow(paths)
-      for (const path of paths) await rm(path, { recursive: true, force: true })
+      // Else this process writes them when it exits, below a folder that may be one of the paths.
+      flushCompileCache()
+      for (const path of paths) await rm(path, { recursive: true, force: true, ...PATIENCE })
       return {}
     },
     async claim({ paths }) {

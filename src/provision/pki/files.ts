@@ -58,6 +58,7 @@ export function sharesOf(cluster: ClusterFile, node: ClusterNode): readonly Shar
         { name: plan.SCHEDULER, withKubeconfig: true },
         { name: plan.REQUESTHEADER_CA, withoutKey: true },
         { name: plan.PROXY_CLIENT },
+        ...(cluster.management === undefined ? [] : [{ name: plan.CLUSTER_AGENT, withKubeconfig: true }]),
         ...etcdClient,
       ]
     : []

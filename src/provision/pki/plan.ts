@@ -17,6 +17,10 @@ export const PROXY = 'kube-proxy'
 export const NETWORK_POLICIES = 'kube-network-policies'
 export const NODE = 'kube-node'
 export const ADMIN = 'kube-admin'
+/** The agent of the management server. */
+export const CLUSTER_AGENT = 'kube-cluster-agent'
+/** Its user in the cluster. */
+export const CLUSTER_AGENT_USER = 'hyperkube:cluster-agent'
 export const PROXY_CLIENT = 'kube-apiserver-proxy-client'
 /** The API server's client certificate for etcd; for an external etcd, the given one. */
 export const ETCD_CLIENT = 'kube-etcd-client'
@@ -70,6 +74,9 @@ export function planCertificates(cluster: ClusterFile): PlannedCertificate[] {
     user(PROXY, 'kube-proxy'),
     ...(holdsPolicies(cluster) ? [user(NETWORK_POLICIES, 'kube-proxy')] : []),
     { ...client(ADMIN, 'kube-admin'), organizations: ['system:masters'] },
+    ...(cluster.management === undefined
+      ? []
+      : [{ ...client(CLUSTER_AGENT, CLUSTER_AGENT_USER), hasKubeconfig: true as const }]),
     { ...client(PROXY_CLIENT, PROXY_CLIENT), signer: REQUESTHEADER_CA, purpose: 'peer', service: 'kube-apiserver' },
     ...cluster.nodes.map((node) => nodeIdentity(node)),
     ...(isExternal ? [] : planEtcd(cluster)),

@@ -48,6 +48,8 @@ export interface Answer {
   readonly body: Record<string, any> // eslint-disable-line @typescript-eslint/no-explicit-any
 }
 
+type BuildTools = Parameters<typeof startManagement>[1]['build']
+
 export const PASSWORD = 'correct horse battery staple'
 const FIRST_PASSWORD = 'a password for one day'
 const MAX_BYTES = 64 << 20
@@ -60,7 +62,11 @@ const NO_CLUSTERS: UpPrograms = {
   remove: () => Promise.resolve(),
 }
 
-export async function startManagementBed(upPrograms: UpPrograms = NO_CLUSTERS): Promise<ManagementBed> {
+/** `build`: tools with which clusters are built, instead of none. */
+export async function startManagementBed(
+  upPrograms: UpPrograms = NO_CLUSTERS,
+  build: Partial<BuildTools> = {},
+): Promise<ManagementBed> {
   const dataDir = mkdtempSync(join(tmpdir(), 'management-'))
   const closing = new AsyncDisposableStack()
   closing.defer(() => rmSync(dataDir, { recursive: true, force: true }))
@@ -68,7 +74,7 @@ export async function startManagementBed(upPrograms: UpPrograms = NO_CLUSTERS): 
   const stream = { write: (text: string, done: () => void) => ((logged += text), done()) }
   const log = createLog({ clock: realClock, stream, errorStream: stream }).logger
   const audit: AuditEvent[] = []
-  const running = await startServer({ dataDir, log, audit, upPrograms }, closing)
+  const running = await startServer({ dataDir, log, audit, upPrograms, build }, closing)
   const request = createRequest(running, closing)
   const administrator = await administratorLogin(request, running.firstLogin?.url ?? '')
   const { url, ca = '' } = running
@@ -106,7 +112,12 @@ function startServer(
     log,
     audit,
     upPrograms,
-  }: Pick<AgentPlan, 'dataDir' | 'log'> & { readonly audit: AuditEvent[]; readonly upPrograms: UpPrograms },
+    build,
+  }: Pick<AgentPlan, 'dataDir' | 'log'> & {
+    readonly audit: AuditEvent[]
+    readonly upPrograms: UpPrograms
+    readonly build: Partial<BuildTools>
+  },
   closing: AsyncDisposableStack,
 ): Promise<RunningManagement> {
   const around = {
@@ -120,6 +131,7 @@ function startServer(
     host: 'test',
     audit: (event: AuditEvent) => void audit.push(event),
     lostAuditLines: () => 0,
+    build: { env: {}, kubectl: () => Promise.reject(new Error('There is no kubectl in this test')), ...build },
     upPrograms,
     onFirstLogin: () => Promise.resolve(),
   }
@@ -134,6 +146,7 @@ function startServer(
     serverUrl: undefined,
     certificate: undefined,
     agentImage: 'example.com/agent:1',
+    etcdBinary: '',
     trustedProxies: [],
     version: '0.0.0',
   }

@@ -59,6 +59,18 @@ POST /v3/clusters/:cluster/fork                           404 403  400:administr
 GET /v3/clusters/:cluster/machines                        404 403  200:administrator,${CLUSTER_ROLES.join(',')}
 POST /v3/clusters/:cluster/machines/registration          404 403  201:administrator,cluster-owner
 DELETE /v3/clusters/:cluster/machines/:machine            404 403  404:administrator,cluster-owner
+GET /v3/clusters/:cluster/build                           404 403  400:administrator,cluster-owner
+PUT /v3/clusters/:cluster/build                           404 403  400:administrator,cluster-owner
+POST /v3/clusters/:cluster/files                          404 403  400:administrator,cluster-owner
+POST /v3/clusters/:cluster/host-keys                      404 403  400:administrator,cluster-owner
+GET /v3/clusters/:cluster/snapshots                       404 403  400:administrator,cluster-owner
+GET /v3/clusters/:cluster/operations                      404 403  400:administrator,cluster-owner
+POST /v3/clusters/:cluster/operations                     404 403  400:administrator,cluster-owner
+GET /v3/clusters/:cluster/operations/:operation           404 403  400:administrator,cluster-owner
+POST /v3/clusters/:cluster/operations/:operation/approve  404 403  400:administrator,cluster-owner
+POST /v3/clusters/:cluster/operations/:operation/cancel   404 403  400:administrator,cluster-owner
+POST /v3/clusters/:cluster/operations/:operation/retry    404 403  400:administrator,cluster-owner
+GET /v3/clusters/:cluster/operations/:operation/log       404 403  400:administrator,cluster-owner
 `
 
 interface Row {

@@ -90,6 +90,8 @@ class MemoryStore {
     const current = objects.get(target.name)
     if (current === undefined) throw notFoundError(resourceOf(target), target.name)
     if (method === 'PUT' && sent !== undefined) return this.#update(target, current, sent)
+    if (method === 'PATCH' && sent !== undefined)
+      return this.#update(target, current, merged(current, sent) as KubeObject)
     if (method === 'DELETE') this.#delete(target, current)
     return current
   }
@@ -147,6 +149,17 @@ class MemoryStore {
     this.#collections.set(collection, objects)
     return objects
   }
+}
+
+/** RFC 7386. */
+function merged(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch
+  const result = { ...(target as Record<string, unknown> | undefined) }
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key]
+    else result[key] = merged(result[key], value)
+  }
+  return result
 }
 
 function resourceOf({ plural }: Target): { readonly group: string; readonly resource: string } {

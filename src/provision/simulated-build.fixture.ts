@@ -1,0 +1,38 @@
+/** A site in memory for whole sessions of the builder: machines, API and files of a real cluster file. */
+import { Connections } from './apply/connections.ts'
+import type { OpenApi, OpenMachines, OwnFiles } from './builder/session-options.ts'
+import type { SimulatedSite } from './simulated-site.fixture.ts'
+
+const PROGRAM = '/opt/hyperkube/programs/0123456789abcdef'
+
+export interface SimulatedBuild {
+  readonly openMachines: OpenMachines
+  readonly openApi: OpenApi
+  readonly own: OwnFiles
+}
+
+/** Machines have the names `1`, `2` … and the addresses 10.0.0.1, 10.0.0.2 … */
+export function simulatedBuild(site: SimulatedSite): SimulatedBuild {
+  const tools = site.site()
+  return {
+    openMachines: async (_targets, closing) => {
+      const connections = new Connections(async (name, installs) => {
+        const machine = installs ? await tools.machine(name) : await tools.reach(name)
+        return { program: PROGRAM, close: () => Promise.resolve(), ...(machine !== undefined && { machine }) }
+      })
+      closing.use(connections)
+      return connections
+    },
+    openApi: () => ({ api: tools.api, reopen: () => undefined }),
+    own: { includes: new Map(), archives: [] },
+  }
+}
+
+/** A cluster file with these machines. */
+export function clusterText(roles: Readonly<Record<string, readonly string[]>>, more = ''): string {
+  const nodes = Object.entries(roles).map(
+    ([name, role]) =>
+      `- {address: 10.0.0.${name}, hostname_override: "${name}", user: root, role: [${role.join(', ')}]}\n`,
+  )
+  return `nodes:\n${nodes.join('')}network: {plugin: flannel}\ndns: {provider: none}\ningress: {provider: none}\nmonitoring: {provider: none}\n${more}`
+}
