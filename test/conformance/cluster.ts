@@ -111,11 +111,9 @@ export async function startPrograms(folder: string, { server, manager, isOnEtcd 
   if (server === 'ours' && isOnEtcd) {
     const etcd = await startEtcd(folder)
     starting.defer(() => end(etcd.program, 'SIGTERM'))
-    // One test reads the Endpoints of the API server, which a server on the loopback does not publish.
-    const endpoint = ['--endpoint-reconciler-type=lease', '--advertise-address=192.0.2.1']
-    store.push(`--etcd-servers=${etcd.url}`, ...endpoint)
+    store.push(`--etcd-servers=${etcd.url}`, ...ENDPOINT)
   }
-  const running = await (server === 'ours' ? startOurs(folder, store) : startReference(folder))
+  const running = await (server === 'ours' ? startOurs(folder, store) : startReference(folder, ENDPOINT))
   starting.defer(() => running.stop())
   const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), running)
   const components = await startComponents(folder, kubeconfig, { manager, scheduler: 'ours' })
@@ -124,6 +122,9 @@ export async function startPrograms(folder: string, { server, manager, isOnEtcd 
   const started = starting.move()
   return { kubeconfig, nodes: NODES, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
+
+/** One test reads the Endpoints of the API server, which a server on the loopback does not publish. */
+const ENDPOINT = ['--endpoint-reconciler-type=lease', '--advertise-address=192.0.2.1']
 
 /** Each acts as its kubelet would: the administrator speaks for it. */
 async function startNodes({ port, tls: { ca, cert: certificate, key } }: Server): Promise<SimulatedNodes> {

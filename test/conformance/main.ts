@@ -35,7 +35,7 @@ const USAGE = `npm run conformance -- [options]
   --datastore etcd   with ${ETCD_NAME} as the store of our kube-apiserver, and the programs one by one; the page stays as it is
   --upstream-manager with upstream's kube-controller-manager instead of ours; the page stays as it is
   --kubectl FILE     with this kubectl instead of upstream's; the page stays as it is
-  --through-server   through hyperkube server and its agent; the page stays as it is
+  --through-server   through hyperkube server and its agent, with --reference the tests of the API too; the page stays as it is
   --ratchet          only tests that passed last time and need no containers; the page stays as it is
   --list             names the chosen tests and ends
   --keep             keeps the folder of reports and logs even when all pass
@@ -130,10 +130,14 @@ function choose(names: readonly string[], last: ReadonlyMap<string, LastResult>)
   })
 }
 
-/** The ratchet runs what is held; upstream's server is there for what controllers do with it. */
+/**
+ * The ratchet runs tests that passed. Upstream's server judges our controllers, and the management server if there is one
+ * in between.
+ */
 function isOfRun(last: LastResult | undefined, need: Need): boolean {
   if (options.pending && last !== undefined && last.result !== 'failed') return false
-  return (!options.reference || need === 'controllers') && (!options.ratchet || isHeld(last, need))
+  const isJudged = !options.reference || options['through-server'] || need === 'controllers'
+  return isJudged && (!options.ratchet || isHeld(last, need))
 }
 
 /** Spends five minutes on waiting for what must not happen, and the gate is what everybody waits for. */

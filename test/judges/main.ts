@@ -23,6 +23,18 @@ const PATIENCE = 4
 /** Characters of a result on the page. */
 const RESULT_LENGTH = 160
 
+const USAGE = `npm run judges -- [NAME... | --changed | --all] [--list] [--budget MINUTES]
+  --changed         those whose code changed since they last passed
+  --all             all, the oldest result first
+  --list            names them and ends
+  --budget MINUTES  starts no judge that would exceed it
+`
+
+if (process.argv.includes('--help') || process.argv.includes('-h')) {
+  process.stdout.write(USAGE)
+  process.exit(0)
+}
+
 const { values: options, positionals: names } = parseArgs({
   options: {
     all: { type: 'boolean', default: false },

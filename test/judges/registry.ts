@@ -102,8 +102,8 @@ identity-providers | 1 | slapd | management cluster-agent/api-auth lib/http lib/
   Debian's slapd and npm's oidc-provider log users in to hyperkube server, and their groups give rights
 remotedialer | 3 | go | management cluster-agent lib/tunnel lib/http | upstream/remotedialer.ts
   Rancher's remotedialer connects as the agent of a cluster and carries requests, watches and copies
-conformance-imported | 20 | go | management cluster-agent lib | conformance/main.ts --reference --through-server
-  Upstream's conformance tests of controllers pass through hyperkube server, on upstream's kube-apiserver
+conformance-imported | 28 | go | management cluster-agent lib | conformance/main.ts --reference --through-server
+  Upstream's conformance tests of the API and of controllers pass through hyperkube server, on upstream's kube-apiserver
 
 # API server
 openapi | 3 | go | server | upstream/openapi.ts
