@@ -7,8 +7,10 @@ import { connect, type TLSSocket } from 'node:tls'
 
 import { runClusterAgent } from '#cluster-agent/agent.ts'
 import { realClock } from '#lib/clock.ts'
+import { connectWebSocket } from '#lib/http/websocket.ts'
 import { createLog } from '#lib/log/log.ts'
 import { secureRandom, uuid } from '#lib/random.ts'
+import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 import { Clusters } from '#management/kinds/cluster.ts'
 
 import { eventually, type ManagementBed } from './bed.ts'
@@ -113,6 +115,24 @@ export async function connected({ running }: ManagementBed, id: string): Promise
 
 export interface HostileAgent extends AsyncDisposable {
   readonly credential: string
+}
+
+/** A tunnel with the credential of an agent, which answers nothing. */
+export async function openTunnel(
+  { url, ca }: ManagementBed,
+  { credential, uid }: { readonly credential: string; readonly uid: string },
+): Promise<Tunnel> {
+  const socket = await connectWebSocket({
+    clock: realClock,
+    url: `${url.replace('https', 'wss')}/v3/connect`,
+    protocols: [TUNNEL_PROTOCOL],
+    headers: {
+      'x-api-tunnel-token': credential,
+      'x-api-tunnel-params': Buffer.from(JSON.stringify({ uid, agentVersion: '0' })).toString('base64'),
+    },
+    tls: { ca },
+  })
+  return new Tunnel(socket, { clock: realClock, side: 'agent' })
 }
 
 export interface HostilePlan {

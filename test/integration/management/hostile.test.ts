@@ -4,9 +4,8 @@ import type { Duplex } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 
 import { realClock, sleep } from '#lib/clock.ts'
-import { connectWebSocket } from '#lib/http/websocket.ts'
 import { secureRandom, uuid } from '#lib/random.ts'
-import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
+import { TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 import { Clusters } from '#management/kinds/cluster.ts'
 import { RegistrationTokens } from '#management/kinds/registration-token.ts'
 
@@ -17,6 +16,7 @@ import {
   type Imported,
   importCluster,
   openTls,
+  openTunnel,
   probeAnswer,
   sendRaw,
   statusOf,
@@ -243,17 +243,7 @@ describe('a hostile cluster', () => {
   })
 
   it('cannot open tunnel streams to addresses that the server reaches', async () => {
-    const socket = await connectWebSocket({
-      clock: realClock,
-      url: `${bed.url.replace('https', 'wss')}/v3/connect`,
-      protocols: [TUNNEL_PROTOCOL],
-      headers: {
-        'x-api-tunnel-token': agent.credential,
-        'x-api-tunnel-params': Buffer.from(JSON.stringify({ uid, agentVersion: '0' })).toString('base64'),
-      },
-      tls: { ca: bed.ca },
-    })
-    const tunnel = new Tunnel(socket, { clock: realClock, side: 'agent' })
+    const tunnel = await openTunnel(bed, { credential: agent.credential, uid })
     const ended = tunnel.serve().catch(() => undefined)
     for (const address of ['127.0.0.1:22', new URL(bed.url).host, '169.254.169.254:80', 'kube-apiserver:443']) {
       const stream = tunnel.dial('tcp', address)
@@ -365,8 +355,12 @@ describe('a hostile cluster', () => {
 
   it('loses its tunnel when it is removed, even if its agent does not cooperate', async () => {
     const made = await importCluster(bed, 'removed')
-    await using _agent = startHostileAgent(bed, { token: made.token, uid: uuid(secureRandom), answer })
+    const removedUid = uuid(secureRandom)
+    await using removed = startHostileAgent(bed, { token: made.token, uid: removedUid, answer })
     await connected(bed, made.id)
+    const { credential } = removed
+    const tunnel = await openTunnel(bed, { credential, uid: removedUid })
+    const ended = tunnel.serve().catch(() => undefined)
     const slow = await openTls(bed)
     slow.on('error', () => undefined)
     const closed = new Promise((resolve) => slow.once('close', resolve))
@@ -379,6 +373,8 @@ describe('a hostile cluster', () => {
     )
     slow.end()
     await closed
+    // This agent closes nothing by itself.
+    await ended
     assert.ok(
       !bed.running.objects.list(RegistrationTokens).some(({ spec }) => spec.cluster === made.id && spec.usesLeft > 1),
     )

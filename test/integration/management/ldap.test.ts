@@ -7,7 +7,7 @@ import { sendTo, type TestAnswer } from '#kits/management/exchange.ts'
 import { type DirectoryEntry, type FakeLdap, startFakeLdap } from '#kits/management/fake-ldap.ts'
 import { startObjects, type TestObjects } from '#kits/management/objects.ts'
 import { ADMINISTRATOR, addRoles, isAdministratorIn, permissionsIn } from '#kits/management/people.ts'
-import { createVirtualClock, realClock } from '#lib/clock.ts'
+import { createVirtualClock, realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 import { AuthProviders, type LdapSettings } from '#management/kinds/auth-provider.ts'
@@ -47,6 +47,7 @@ describe('LDAP provider of the management server', () => {
   let ldap: FakeLdap
   let started: TestObjects
   let people: People
+  let authorityText = ''
 
   before(async () => {
     const authority = createAuthority({ commonName: 'ldap' }, { clock: realClock, random: secureRandom })
@@ -68,6 +69,7 @@ describe('LDAP provider of the management server', () => {
     await objects.client.create(Secrets, { metadata, data: { password: Buffer.from('secret').toString('base64') } })
     const settings = { ...SETTINGS, url: `ldap://127.0.0.1:${ldap.port}` }
     const certificateAuthority = authority.certificatePem
+    authorityText = certificateAuthority
     const spec = { type: 'ldap', ldap: settings, createsUsers: true } as const
     await objects.create(AuthProviders, { metadata: { name: 'corp' }, spec: { ...spec, certificateAuthority } })
     await objects.create(AuthProviders, { metadata: { name: 'untrusted' }, spec })
@@ -173,6 +175,20 @@ describe('LDAP provider of the management server', () => {
     ldap.misbehaviour = 'closes-after-bind'
     assert.equal((await logIn('jane', 'password of jane')).status, 503)
     assert.deepEqual([ldap.connections, ldap.binds.length], [2, 1])
+  })
+
+  it('is not connected to again, without TLS, for a later request', async () => {
+    ldap.misbehaviour = 'closes-after-bind'
+    const address = { url: `ldap://127.0.0.1:${ldap.port}`, certificateAuthority: authorityText }
+    const connection = await openLdap(realClock, address)
+    assert.equal(await connection.bind(`cn=service,${BASE}`, 'secret'), true)
+    await eventually('the connection is closed', () => ldap.open.size === 0)
+    await sleep(realClock, 50)
+    const search = { base: BASE, filter: '(uid=jane)', attributes: ['uid'], maxEntries: 1 }
+    await assert.rejects(connection.search(search), /The connection has ended/)
+    await assert.rejects(connection.bind(`cn=service,${BASE}`, 'secret'), /The connection has ended/)
+    assert.equal(ldap.connections, 1)
+    connection.close()
   })
 
   it('fails the log-in if it does not respond', async () => {

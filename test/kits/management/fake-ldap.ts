@@ -34,6 +34,8 @@ export interface FakeLdap extends AsyncDisposable {
   readonly binds: { readonly dn: string; readonly password: string; readonly isEncrypted: boolean }[]
   /** Connections so far. */
   connections: number
+  /** Connections that are open now. */
+  readonly open: ReadonlySet<Socket>
 }
 
 const SUCCESS = 0
@@ -45,6 +47,7 @@ export async function startFakeLdap(plan: FakeLdapPlan): Promise<FakeLdap> {
   const server = createServer((socket) => {
     open.add(socket)
     fake.connections++
+    socket.on('close', () => open.delete(socket))
     socket.on('error', () => undefined)
     serve(socket, { fake, plan, isEncrypted: false })
   })
@@ -55,6 +58,7 @@ export async function startFakeLdap(plan: FakeLdapPlan): Promise<FakeLdap> {
     misbehaviour: 'none',
     binds: [],
     connections: 0,
+    open,
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy()
       server.close()

@@ -177,10 +177,10 @@ export const PEOPLE_DEFENCES: readonly Defence[] = [
   {
     attack: 'a second LDAP connection, without TLS',
     file: `${PEOPLE}/ldap/connection.ts`,
-    text: "if (isTaken) throw new ProviderError('The connection has ended')",
+    text: "if (isTaken || socket.destroyed) throw new ProviderError('The connection has ended')",
     without:
       'if (isTaken) return connectTcp({ host: new URL(address.url).hostname, port: Number(new URL(address.url).port) })',
-    test: [`${INTEGRATION}/ldap.test.ts`, 'is not reconnected after it closes the connection'],
+    test: [`${INTEGRATION}/ldap.test.ts`, 'is not connected to again, without TLS, for a later request'],
   },
   {
     attack: 'a password for a user with more rights',

@@ -66,7 +66,7 @@ export async function openLdap(clock: Clock, address: LdapAddress): Promise<Ldap
   let bytes = 0
   const createConnection = (): Socket => {
     // The package would connect anew by itself, without TLS.
-    if (isTaken) throw new ProviderError('The connection has ended')
+    if (isTaken || socket.destroyed) throw new ProviderError('The connection has ended')
     isTaken = true
     socket.on('data', (piece: Buffer) => {
       bytes += piece.length
