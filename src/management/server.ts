@@ -10,7 +10,6 @@ import { keepFresh, type LocalPki, openLocalPki, pkiFolder } from '#cluster/loca
 import { managerSettings, serverSettings, servingNames } from '#cluster/settings.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
-import type { Logger } from '#lib/log/log.ts'
 import type { Controller } from '#reconcile/controller.ts'
 
 import { ADMINISTRATOR, Memberships } from './access/memberships.ts'
@@ -26,7 +25,7 @@ import type { ClusterLinks } from './links/link.ts'
 import { openLocalLink } from './links/local-link.ts'
 import { recordAgent } from './links/record-agent.ts'
 import { createTunnelHub, type TunnelHub } from './links/tunnel-hub.ts'
-import { createMachineParts, type MachineParts } from './machines/machine-parts.ts'
+import { createMachineParts, type MachineParts, type MachinePartsOptions } from './machines/machine-parts.ts'
 import { ManagementObjects } from './objects.ts'
 import { openOperation, type Operation } from './operation/operation.ts'
 import { createPeople, type People } from './people/people.ts'
@@ -235,10 +234,9 @@ function createParts(plan: ManagementPlan, foundation: Foundation): Parts {
   const accounts = createAccounts({ around, objects }, serverUrl)
   const { people, memberships } = accounts
   const hub = createTunnelHub(clock)
-  const { local, upLinks, direct } = openLinks(foundation, hub)
   const open = new OpenRequests(objects)
   const basic = { ...accounts, objects, open, serverUrl, ca }
-  const machines = createMachineParts({ ...basic, hub, links: direct })
+  const { local, upLinks, machines } = openLinks(foundation, { ...basic, hub })
   const { links, ways: tunnels } = machines
   const { dataDir } = plan
   const isReady = (): boolean => bound !== undefined
@@ -251,7 +249,7 @@ function createParts(plan: ManagementPlan, foundation: Foundation): Parts {
     ...around,
     objects,
     replicas,
-    hub,
+    hub: machines.streams,
     ca: pki.ca,
     routes: routesOf({ ...shared, ...plan, serverUrl, hasUpClusters: up !== undefined }, operation, replicas.id),
     authenticate: (exchange, address) => people.authenticate(exchange, address),
@@ -264,7 +262,7 @@ function createParts(plan: ManagementPlan, foundation: Foundation): Parts {
     serve: port.serve,
     up,
     listening: (on) => void (bound = on),
-    onCutOff: (isCutOff) => cutOff(isCutOff, { log, hub, open }),
+    onCutOff: (isCutOff) => cutOff(isCutOff, { log, hub, machines, open }),
     async close() {
       operation.close()
       await port.close()
@@ -275,9 +273,9 @@ function createParts(plan: ManagementPlan, foundation: Foundation): Parts {
 
 function openLinks(
   { around, objects, cluster, pki, replicas }: Foundation,
-  hub: TunnelHub,
+  parts: Omit<MachinePartsOptions, 'links' | 'peers'> & { readonly hub: TunnelHub },
 ): {
-  readonly direct: ClusterLinks
+  readonly machines: MachineParts
   readonly local: ReturnType<typeof openLocalLink>
   readonly upLinks: UpLinks
 } {
@@ -285,12 +283,13 @@ function openLinks(
   const { certificate, key } = pki.frontProxyClient
   const local = openLocalLink({ clock, url: apiUrlOf(cluster), ca: pki.ca.certificatePem, certificate, key })
   const upLinks = new UpLinks(clock)
+  const { hub } = parts
   const linkOf = linkAcross(replicas, hub, objects)
   objects.listen(Clusters, ({ metadata }, isDeleted) => isDeleted && hub.disconnect(metadata.name ?? ''))
-  const direct: ClusterLinks = {
+  const links: ClusterLinks = {
     get: (name) => (name === LOCAL_CLUSTER ? local : (upLinks.get(name) ?? linkOf(name))),
   }
-  return { local, upLinks, direct }
+  return { local, upLinks, machines: createMachineParts({ ...parts, links, peers: replicas.peers }) }
 }
 
 type RouteParts = Parameters<typeof clusterProxyRoutes>[0] &
@@ -333,12 +332,13 @@ function routesOf(parts: RouteParts, operation: Operation, replica: string): rea
 
 function cutOff(
   isCutOff: boolean,
-  { log, hub, open }: { readonly log: Logger; readonly hub: TunnelHub; readonly open: OpenRequests },
+  { log, hub, machines, open }: Pick<Parts, 'machines'> & Pick<RouteParts, 'log' | 'hub' | 'open'>,
 ): void {
   log.info(isCutOff ? 'Lost contact with the datastore; refusing requests' : 'Reached the datastore again')
   if (!isCutOff) return
   // Agents and users find another replica; this one cannot see changes in the datastore.
   hub.disconnectAll()
+  machines.tunnels.disconnectAll()
   open.endAll('This replica of the server does not reach the datastore')
 }
 

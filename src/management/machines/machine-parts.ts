@@ -12,13 +12,18 @@ import { rememberRemoved } from '../links/removed-machines.ts'
 import type { TunnelHub } from '../links/tunnel-hub.ts'
 import type { ManagementObjects } from '../objects.ts'
 import type { Route } from '../port/route.ts'
+import type { Peers } from '../replicas/peers.ts'
+import { machinesAcross, streamsForReplicas } from './across-replicas.ts'
 import { type MachineWays, machineWays } from './builder-connection.ts'
 import { withFallback } from './fallback-links.ts'
 import { createMachineStatus, recordMachine } from './machine-status.ts'
 import { machineRoutes, type MachineRoutesOptions } from './routes.ts'
 
 export interface MachineParts {
+  /** Of all replicas; only those of this one end with `disconnectAll`. */
   readonly tunnels: MachineTunnels
+  /** The streams that other replicas open through this one. */
+  readonly streams: Pick<TunnelHub, 'dial' | 'listen'>
   /** For the builder. */
   readonly ways: MachineWays
   /** The given links, and those through control plane machines. */
@@ -32,16 +37,19 @@ export interface MachineParts {
 export interface MachinePartsOptions extends MachineRoutesOptions {
   /** The links without machines. */
   readonly links: ClusterLinks
-  readonly hub: Pick<TunnelHub, 'silentMs'>
+  readonly hub: Pick<TunnelHub, 'silentMs' | 'dial' | 'listen'>
+  readonly peers: Pick<Peers, 'has' | 'dial' | 'link'>
 }
 
 export function createMachineParts(options: MachinePartsOptions): MachineParts {
   const { objects } = options
-  const tunnels = createMachineTunnels(objects.clock)
+  const own = createMachineTunnels(objects.clock)
+  const tunnels = machinesAcross(own, options.peers)
   objects.listen(Machines, (machine, isDeleted) => isDeleted && endMachine(machine, tunnels, objects))
   const links = withFallback({ ...options, machines: tunnels })
   return {
     tunnels,
+    streams: streamsForReplicas(options.hub, own),
     ways: machineWays({ objects, machines: tunnels }),
     links,
     agents: { tunnels, onChange: (machine, agent) => void recordMachine(objects, machine, agent) },
@@ -49,7 +57,7 @@ export function createMachineParts(options: MachinePartsOptions): MachineParts {
     controllers: [createMachineStatus(tunnels)],
     close() {
       links.close()
-      tunnels.close()
+      tunnels.disconnectAll()
     },
   }
 }

@@ -29,7 +29,7 @@ export async function recordMachine(
 
 function statusAfter(
   before: MachineStatus = {},
-  agent: ConnectedMachine | undefined,
+  agent: Partial<ConnectedMachine> | undefined,
   { clock }: Pick<ManagementObjects, 'clock'>,
 ): MachineStatus {
   const now = new Date(clock.now()).toISOString()
@@ -45,7 +45,7 @@ function statusAfter(
   return { ...rest, ...agent, connectedAt: now, conditions }
 }
 
-/** Corrects the status of machines that were connected when the server ended. */
+/** Corrects the status of machines whose replica of the server ended, or that changed to another one. */
 export function createMachineStatus(machines: Pick<MachineTunnels, 'isConnected'>): Controller<object> {
   return {
     name: 'machine-status-controller',
@@ -54,8 +54,9 @@ export function createMachineStatus(machines: Pick<MachineTunnels, 'isConnected'
     async reconcile(key, { cache, client, clock }) {
       const machine = cache.get(Machines, key)
       if (machine === undefined) return undefined
-      if (machines.isConnected(key)) return { requeueAfterMs: CHECK_MS }
-      const status = statusAfter(machine.status, undefined, { clock })
+      const isConnected = machines.isConnected(key)
+      if (isConnected && machine.status?.disconnectedAt === undefined) return { requeueAfterMs: CHECK_MS }
+      const status = statusAfter(machine.status, isConnected ? {} : undefined, { clock })
       if (!semanticEqual(status, machine.status)) await client.updateStatus(Machines, { ...machine, status })
       return { requeueAfterMs: CHECK_MS }
     },

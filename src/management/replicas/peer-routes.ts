@@ -24,7 +24,7 @@ export interface PeerRoutesOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly ca: Authority
-  readonly hub: TunnelHub
+  readonly hub: Pick<TunnelHub, 'dial' | 'listen'>
   /** Serves a request that another replica passes on. */
   readonly serve: (exchange: Exchange) => Promise<void>
 }
@@ -85,7 +85,7 @@ export function peerRoutes({ clock, log, ca, hub, serve }: PeerRoutesOptions): P
   }
 }
 
-function tellClusters(hub: TunnelHub, stream: Duplex): void {
+function tellClusters(hub: PeerRoutesOptions['hub'], stream: Duplex): void {
   const unlisten = hub.listen((cluster, isConnected) => {
     stream.write(`${isConnected ? '+' : '-'}${cluster}\n`)
     if (stream.writableLength > MAX_LINES_BYTES) stream.destroy(new Error('The other replica does not read'))

@@ -68,6 +68,16 @@ export class Peer {
     return link
   }
 
+  /** Whether this cluster or machine has its agent there. */
+  has(key: string): boolean {
+    return this.#clusters.has(key)
+  }
+
+  /** A stream to an address of an agent there; undefined while there is no connection. */
+  dial(address: string): Duplex | undefined {
+    return this.#tunnel?.dial(STREAMS.cluster, address)
+  }
+
   /** For requests to the port of the other replica; undefined while there is no connection. */
   get port(): HttpClient | undefined {
     return this.#port

@@ -1,4 +1,6 @@
 /** Keeps a connection to each other live replica of the management server. */
+import type { Duplex } from 'node:stream'
+
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import type { Logger } from '#lib/log/log.ts'
@@ -44,6 +46,16 @@ export class Peers {
     return undefined
   }
 
+  /** Whether another replica has the agent of this cluster or machine. */
+  has(key: string): boolean {
+    return this.#holder(key) !== undefined
+  }
+
+  /** A stream to an address of the agent of this cluster or machine; undefined if no other replica has the agent. */
+  dial(key: string, address: string): Duplex | undefined {
+    return this.#holder(key)?.dial(address)
+  }
+
   /** Undefined without a connection to that replica. */
   port(id: string): HttpClient | undefined {
     return this.#peers.get(id)?.port
@@ -58,6 +70,10 @@ export class Peers {
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#peers.values()].map((peer) => peer.close()))
+  }
+
+  #holder(key: string): Peer | undefined {
+    return [...this.#peers.values()].find((peer) => peer.has(key))
   }
 
   #leave(peer: Peer): void {

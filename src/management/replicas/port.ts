@@ -20,7 +20,7 @@ export interface ReplicaPortOptions extends PortOptions {
   readonly clock: Clock
   readonly objects: ManagementObjects
   readonly replicas: Replicas
-  readonly hub: TunnelHub
+  readonly hub: Pick<TunnelHub, 'dial' | 'listen'>
   readonly ca: Authority
 }
 

@@ -34,6 +34,8 @@ export async function registration(
   return made.body
 }
 
+type ServerAddress = Pick<ManagementBed, 'url' | 'ca'>
+
 export interface MachineClaim {
   readonly node: string
   readonly credential: string
@@ -68,7 +70,7 @@ export function claimHeaders({
 }
 
 /** The connection, or the status of a refusal. */
-export async function claim(bed: ManagementBed, machine: MachineClaim): Promise<WebSocketConnection | number> {
+export async function claim(bed: ServerAddress, machine: MachineClaim): Promise<WebSocketConnection | number> {
   const { mode = 'connect' } = machine
   try {
     return await connectWebSocket({
@@ -85,7 +87,7 @@ export async function claim(bed: ManagementBed, machine: MachineClaim): Promise<
 }
 
 /** The status of a claim; an accepted connection is closed. */
-export async function claimStatus(bed: ManagementBed, machine: MachineClaim): Promise<number> {
+export async function claimStatus(bed: ServerAddress, machine: MachineClaim): Promise<number> {
   const connection = await claim(bed, machine)
   if (typeof connection === 'number') return connection
   connection.destroy()
@@ -93,7 +95,7 @@ export async function claimStatus(bed: ManagementBed, machine: MachineClaim): Pr
 }
 
 /** The tunnel of a machine that serves what a test wants. */
-export async function openTunnel(bed: ManagementBed, machine: MachineClaim, accept?: Accept): Promise<Tunnel> {
+export async function openTunnel(bed: ServerAddress, machine: MachineClaim, accept?: Accept): Promise<Tunnel> {
   const connection = await claim(bed, machine)
   if (typeof connection === 'number') throw new Error(`The server answered ${connection}`)
   const tunnel = new Tunnel(connection, { clock: realClock, side: 'agent', ...(accept !== undefined && { accept }) })

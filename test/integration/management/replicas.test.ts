@@ -9,12 +9,14 @@ import { after, before, describe, it } from 'node:test'
 import { realClock } from '#lib/clock.ts'
 import { connectWebSocket, WebSocketError } from '#lib/http/websocket.ts'
 import { secureRandom } from '#lib/random.ts'
+import type { Accept, Tunnel } from '#lib/tunnel/tunnel.ts'
 import { createAuthority, loadAuthority } from '#lib/x509/authority.ts'
 import { issueReplicaCertificates } from '#management/replicas/certificates.ts'
 import { startCluster, type TestCluster, whyNoEtcd } from '#storage/etcd/etcd-cluster.fixture.ts'
 
 import { newCredential, runTestAgent } from './bed.ts'
 import { type EchoCluster, startEchoCluster } from './downstream.ts'
+import { openTunnel } from './machine-bed.ts'
 import { eventuallySlow, freePort, Relay, Replica } from './replica-bed.ts'
 
 const TOKEN = 'the token that all replicas of this test share'
@@ -162,6 +164,32 @@ describe('replicas of the management server', { skip: whyNoEtcd() ?? false, time
       const down = await inCluster(replica, 'GET', `/download/${BODY_BYTES}`)
       assert.equal(down.text.length, BODY_BYTES)
     }
+  })
+
+  it('reach a control plane through the replica that its agent is connected to', async () => {
+    const made = await first().request('POST', '/v3/clusters', { token: administrator, body: { displayName: 'away' } })
+    const id = made.body['cluster'].metadata.name as string
+    const body = { roles: ['controlplane'] }
+    const machines = `/v3/clusters/${id}/machines`
+    const granted = await first().request('POST', `${machines}/registration`, { token: administrator, body })
+    const claim = { node: 'cp-1', credential: newCredential(), roles: ['controlPlane'], mode: 'register' } as const
+    const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nplane'
+    const accept: Accept = () => (stream) => stream.once('data', () => stream.end(answer))
+    let tunnel: Tunnel | undefined
+    await eventuallySlow('the second replica knows the token', async () => {
+      const token = granted.body['token'] as string
+      tunnel = await openTunnel(second(), { ...claim, token }, accept).catch(() => undefined)
+      return tunnel !== undefined
+    })
+    const ask = (replica: Replica): ReturnType<Replica['request']> =>
+      replica.request('GET', `/k8s/clusters/${id}/api/v1/pods`, { token: administrator })
+    for (const replica of replicas)
+      await eventuallySlow('the control plane answers', async () => (await ask(replica)).text === 'plane')
+    const list = await first().request('GET', machines, { token: administrator })
+    assert.equal(list.body['items'][0].status.disconnectedAt, undefined)
+    await tunnel?.close()
+    for (const replica of replicas)
+      await eventuallySlow('nobody answers', async () => (await ask(replica)).status === 503)
   })
 
   it('refuse connections of clients without a replica certificate', async () => {
