@@ -248,6 +248,8 @@ build-machines | 40 | root etcd vm | provision supervisor cmd/build | upstream/b
   hyperkube build survives a power cut on virtual machines with systemd
 management-builds | 12 | root containers etcd sshd networks | management provision cmd/management | upstream/management-builds.ts
   hyperkube server builds a cluster over SSH, is killed in the middle and continues, adds a machine, saves a snapshot and removes all of it
+management-machines | 8 | root containers etcd sshd networks | management provision supervisor cmd/node | upstream/management-machines.ts
+  hyperkube server builds a cluster on machines that it cannot reach, through the tunnels of their agents
 node-join | 10 | root containers etcd sshd networks | provision supervisor cmd/build | upstream/node-join.ts
   Machines join a built cluster through hyperkube node agent
 wine | 6 | wine | supervisor lib cmd | upstream/wine.ts

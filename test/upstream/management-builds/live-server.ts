@@ -49,9 +49,9 @@ export class LiveServer implements AsyncDisposable {
       tls: { ca: await readFile(join(data, 'hyperkube-ca.crt'), 'utf8') },
     })
     if (this.#token !== '') return
-    const [, first = ''] = (await readFile(join(data, 'first-password'), 'utf8')).trim().split(' ')
-    const body = { username: 'admin', password: first, newPassword: PASSWORD, responseType: 'token' }
-    this.#token = ((await this.request('POST', '/v3-public/login', body)) as { readonly token: string }).token
+    const link = new URL((await readFile(join(data, 'first-login'), 'utf8')).trim())
+    const body = { code: link.searchParams.get('code'), password: PASSWORD, responseType: 'token' }
+    this.#token = ((await this.request('POST', '/v3-public/first-login', body)) as { readonly token: string }).token
   }
 
   async kill(): Promise<void> {
