@@ -167,7 +167,8 @@ function rowsAround(source: string, outline: string, before: number, template: s
   if (rows !== '[' && declaration === undefined) return []
   const begin = declaration === undefined ? loop.index + head.length : declaration.index + declaration[0].length
   const variables = names.replaceAll(/[[\]{}]/g, '').split(/\s*,\s*/)
-  return itemsAt(source, outline, begin).map((item) => {
+  const items = itemsAt(source, outline, begin).filter((item) => !item.startsWith('...'))
+  return items.map((item) => {
     const values = names.startsWith('{') ? variables.map((name) => propertyOf(item, name)) : elementsOf(item)
     const isComplete = names.startsWith('{') || item.startsWith('[')
     return new Map(

@@ -1,7 +1,8 @@
 /**
- * Rancher's remotedialer as the agent of a cluster: `node test/upstream/remotedialer.ts`. Its source must lie in
- * `remotedialer-source` of the user's cache folder of hyperkube, as `git archive` of github.com/rancher/remotedialer writes it;
- * the module proxy does not have it. Requests, watches, copies of 400 MB and a slow reader go through its tunnel.
+ * Tests Rancher's remotedialer as the agent of a cluster: `node test/upstream/remotedialer.ts`. Its source must be in
+ * the folder `remotedialer-source` of hyperkube's user cache, because the module proxy does not have it. `git
+ * archive` of github.com/rancher/remotedialer creates it. Requests, watches, copies of 400 MB and a slow reader use
+ * its tunnel.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

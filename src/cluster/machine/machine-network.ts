@@ -1,6 +1,6 @@
 /**
- * Creates the node network on this machine: a bridge with a private range. The machine has the first address. There the
- * API server accepts only pods and extra nodes, even if other hosts route packets to it.
+ * Creates the node network on this machine: a bridge with a private range, whose first address is the machine's. On
+ * that address the API server accepts only pods and extra nodes, even if other hosts route packets to it.
  */
 import { type ContainerdPaths, containerdPaths } from '#containerd/paths.ts'
 import type { Clock } from '#lib/clock.ts'

@@ -63,7 +63,7 @@ describe('kuberc file', () => {
       /allowlist is empty; use "DenyAll" policy instead/,
     ],
     [
-      'an allowlist with another policy',
+      'an allowlist although the plugin policy does not use it',
       'credentialPluginAllowlist: [{ command: x }]',
       /plugin policy is "" but allowlist is non-nil/,
     ],

@@ -1,6 +1,6 @@
 /**
- * Connections of Rancher's cluster agent. It shows the same token each time, and sends the credential of its service
- * account, which stays in memory while it is connected. Only Clusters with `agent: remotedialer` accept it.
+ * Serves connections of Rancher's cluster agent (remotedialer). It authenticates with the same token each time and
+ * sends its service account credential, which stays in memory. Only Clusters with `agent: remotedialer` accept it.
  */
 import type { Tunnel } from '#lib/tunnel/tunnel.ts'
 import { forbiddenError, unauthorizedError } from '#meta/status-errors.ts'

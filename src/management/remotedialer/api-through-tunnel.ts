@@ -1,6 +1,6 @@
 /**
- * The part of our agent that Rancher's agent does not have, in the server: TLS to the API server through the tunnel, the
- * check of the user, impersonation, and the token of the service account.
+ * Does in the server what our own agent does in the cluster, for Rancher's agent: TLS to the API server through the
+ * tunnel, the check of the user, impersonation, and the service account token.
  */
 import { type Duplex, duplexPair } from 'node:stream'
 import { checkServerIdentity, connect, type TLSSocket } from 'node:tls'

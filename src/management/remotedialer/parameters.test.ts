@@ -8,8 +8,8 @@ import { apiCredentialOf } from './parameters.ts'
 const PEM = '-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n'
 const caCert = Buffer.from(PEM).toString('base64')
 
-describe('apiCredentialOf', () => {
-  it('reads address, token and authority', () => {
+describe("apiCredentialOf() for parameters of Rancher's cluster agent", () => {
+  it('returns address, token and CA of the API server', () => {
     const cluster = { address: '10.43.0.1:443', token: 'eyJ.x.y', caCert }
     const found = { address: '10.43.0.1:443', token: 'eyJ.x.y', certificateAuthority: PEM }
     assert.deepEqual(apiCredentialOf({ cluster }), found)
@@ -20,13 +20,13 @@ describe('apiCredentialOf', () => {
     })
   })
 
-  it('finds none in the parameters of our own agent', () => {
+  it('returns undefined for parameters of our own agent', () => {
     assert.equal(apiCredentialOf({ uid: 'abcdefgh', agentVersion: '1' }), undefined)
   })
 
   const refused: readonly (readonly [string, unknown])[] = [
-    ['no object', 'x'],
-    ['null', null],
+    ['a string as the cluster', 'x'],
+    ['null as the cluster', null],
     ['no address', { token: 'x' }],
     ['an address without a port', { address: '10.43.0.1', token: 'x' }],
     ['an address with a path', { address: '10.43.0.1:443/x', token: 'x' }],
@@ -35,7 +35,7 @@ describe('apiCredentialOf', () => {
     ['no token', { address: '10.43.0.1:443' }],
     ['a token with a line break', { address: '10.43.0.1:443', token: 'x\r\nX-Evil: 1' }],
     ['a token that is too long', { address: '10.43.0.1:443', token: 'x'.repeat(20_000) }],
-    ['an authority that is no PEM', { address: '10.43.0.1:443', token: 'x', caCert: 'eA==' }],
+    ['a CA that is not PEM', { address: '10.43.0.1:443', token: 'x', caCert: 'eA==' }],
   ]
   for (const [what, cluster] of refused) {
     it(`refuses ${what}`, () => {

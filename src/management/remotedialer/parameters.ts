@@ -1,6 +1,6 @@
 /**
- * The parameters of Rancher's cluster agent: the address of the API server of its cluster, and the credential of its service
- * account. Our own agent never sends one.
+ * Parses the parameters of Rancher's cluster agent: address and CA of the API server, and the token of its service
+ * account. Our own agent sends none of them.
  */
 import { badRequestError } from '#meta/status-errors.ts'
 

@@ -25,7 +25,7 @@ function noticesOf(text: string): string[] {
 
 describe('cluster.yml', () => {
   for (const [name, text] of Object.entries(files)) {
-    it(`is accepted with ${name.toLowerCase().replaceAll('_', ' ')}`, () => void read(text))
+    it(`is accepted as in the sample "${name.toLowerCase().replaceAll('_', ' ')}"`, () => void read(text))
   }
 
   it('may be empty or list other machines with --local', () => {

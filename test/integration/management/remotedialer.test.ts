@@ -1,4 +1,7 @@
-/** A cluster agent that speaks remotedialer's protocol, written from its description: frames, parameters, TLS to the API server. */
+/**
+ * Tests the management server with a cluster agent that speaks remotedialer's protocol: frames, parameters, and TLS
+ * to the API server.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
@@ -105,7 +108,7 @@ describe("Rancher's cluster agent", () => {
       ...(body !== undefined && { body }),
     })
 
-  it('connects with a registration token, and again with the same one', async () => {
+  it('connects repeatedly with the same registration token', async () => {
     for (const path of ['/v3/connect/register', '/v3/connect', '/v3/connect/register']) {
       const end = await connect({ path })
       assert.equal(typeof end, 'function', String(end))
@@ -117,7 +120,7 @@ describe("Rancher's cluster agent", () => {
     assert.equal(agentOf().version, 'remotedialer')
   })
 
-  it('passes requests with the user, the token of the account and nothing of the caller', async () => {
+  it('receives requests with the impersonated user, but without credentials of the caller', async () => {
     const end = await connect()
     await eventually('the agent is connected', isConnected)
     seen.length = 0
@@ -132,7 +135,7 @@ describe("Rancher's cluster agent", () => {
     await (end as () => Promise<void>)()
   })
 
-  it('makes the server check the certificate of the API server', async () => {
+  it('is refused if the certificate of the API server is not trusted', async () => {
     const end = await connect({ caCert: foreign.certificatePem })
     // The handshake succeeds; what is behind the tunnel is another server.
     await eventually('the connection was refused', () => /certificate|authority/i.test(bed.logged()))
@@ -140,7 +143,7 @@ describe("Rancher's cluster agent", () => {
     await (end as () => Promise<void>)()
   })
 
-  it('leaves its credential nowhere in the server', async () => {
+  it('sends a credential that the server neither stores nor logs', async () => {
     const end = await connect()
     await eventually('the agent is connected', isConnected)
     const secrets = await bed.request('GET', '/k8s/clusters/local/api/v1/secrets', { token: bed.administrator })
@@ -153,7 +156,7 @@ describe("Rancher's cluster agent", () => {
     await (end as () => Promise<void>)()
   })
 
-  it('is accepted by no other cluster', async () => {
+  it('is refused by Clusters without agent remotedialer, and for a cluster that is already imported', async () => {
     const made = await bed.request('POST', '/v3/clusters', { token: bed.administrator, body: { displayName: 'ours' } })
     assert.equal(await connect({ token: made.body['token'] as string, path: '/v3/connect/register' }), 403)
     assert.equal(await connect({ token: 'unknown' }), 401)

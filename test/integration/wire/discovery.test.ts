@@ -148,7 +148,7 @@ describe('OpenAPI of the API server', () => {
   })
 })
 
-describe('root path and version', () => {
+describe('responses to GET / and GET /version', () => {
   it('list all paths', async () => {
     const got = await get('/')
     assert.match(got.text, /^\{\n {2}"paths": \[\n {4}"\/\.well-known\/openid-configuration",\n {4}"\/api",\n/)
