@@ -26,6 +26,7 @@ const GLOBAL_ROLES: Readonly<Record<string, RoleSpec>> = {
   user: role('global', 'User', { isDefault: true }),
   'user-base': role('global', 'Log-In Only'),
   'clusters-create': role('global', 'Create Clusters', { rules: [routes('clusters', 'add')] }),
+  'clustertemplates-create': role('global', 'Create Cluster Templates', { rules: [routes('clustertemplates', 'add')] }),
   'users-manage': role('global', 'Manage Users', { rules: [routes('users members', `${READ} manage`)] }),
   'roles-manage': role('global', 'Manage Roles', { rules: [routes('roles', `${READ} manage`)] }),
   'metrics-view': role('global', 'View Metrics', {

@@ -4,10 +4,19 @@ import { badRequestError, conflictError, notFoundError, serviceUnavailableError 
 import { readKnownHosts } from '#provision/ssh/known-hosts.ts'
 
 import { timeout } from '../clusters/cluster-status.ts'
-import { type ClusterAccess, CLUSTERS, type PersonCall, personRoute, refuseUnknown } from '../clusters/requests.ts'
+import {
+  type ClusterAccess,
+  CLUSTERS,
+  type PersonCall,
+  personRoute,
+  refuseUnknown,
+  textField,
+} from '../clusters/requests.ts'
 import type { ClusterDraft, ClusterSource } from '../clusters/source.ts'
 import { type Cluster, type ClusterBuild, Clusters } from '../kinds/cluster.ts'
 import type { Reply, Route } from '../port/route.ts'
+import { followTemplate } from '../templates/follow-template.ts'
+import type { SecretFields } from './build-file.ts'
 import { clusterFiles } from './cluster-files.ts'
 import { type BuildServices, BUILD_FINALIZER, CHANGED_BY_ANNOTATION, FORCE_ANNOTATION } from './context.ts'
 import { explainFailure } from './explain.ts'
@@ -55,13 +64,15 @@ export function buildSource(options: ClusterAccess): ClusterSource {
 }
 
 async function draftBuild(
-  { objects: { client, random } }: ClusterAccess,
+  { objects }: ClusterAccess,
   { person }: PersonCall,
-  { file, approval: wanted, sshKey, ...unknown }: Readonly<Record<string, unknown>>,
+  { file, template, approval: wanted, sshKey, ...unknown }: Readonly<Record<string, unknown>>,
 ): Promise<ClusterDraft> {
   refuseUnknown(unknown)
-  const { build, secrets: fields, notices } = fileOf(file)
+  const followed = textField('template', template)
+  const { build, secrets: fields, notices } = fileOf(followTemplate(objects, followed.template, file))
   const [approval, key] = [approvalOf(wanted), sshKeyOf(sshKey)]
+  const { client, random } = objects
   const name = generateName('c-', random)
   // Before the Cluster, so that nobody works on it without them.
   await createSecrets(client, name, { random, fields, ...(key !== undefined && { sshKey: key }) })
@@ -69,7 +80,7 @@ async function draftBuild(
     name,
     annotations: { [CHANGED_BY_ANNOTATION]: person.user.metadata.name ?? '' },
     finalizers: [BUILD_FINALIZER],
-    spec: { build: { ...build, ...(approval !== undefined && { approval }) } },
+    spec: { build: { ...build, ...followed, ...(approval !== undefined && { approval }) } },
     reply: { notices },
     discard: () => deleteSecrets(client, name),
   }
@@ -98,8 +109,8 @@ async function secretsOf({ objects }: ClusterAccess, { metadata }: KubeObject): 
 /** The names of keys and passwords are shown, never the values. */
 async function showBuild(options: BuildRoutesOptions, _call: PersonCall, cluster: BuiltCluster): Promise<Reply> {
   const { fields, sshPublicKey } = await secretsOf(options, cluster)
-  const { file, config, approval = 'Manual' } = cluster.spec.build
-  const body = { file: file ?? config, approval, secrets: Object.keys(fields), sshPublicKey }
+  const { file, config, template, approval = 'Manual' } = cluster.spec.build
+  const body = { file: file ?? config, template, approval, secrets: Object.keys(fields), sshPublicKey }
   return { status: 200, body }
 }
 
@@ -110,11 +121,17 @@ interface FileChange {
 }
 
 /** `keepsSecrets`: keys and passwords that the new file lacks stay as they are. */
-async function changeOf(call: PersonCall, { fields }: BuildSecrets): Promise<FileChange> {
+async function changeOf(
+  { objects }: ClusterAccess,
+  call: PersonCall,
+  { cluster, fields }: { readonly cluster: BuiltCluster; readonly fields: SecretFields },
+): Promise<FileChange> {
   const { file, approval, sshKey, keepsSecrets = false, ...unknown } = await call.readBody(MAX_FILE_BYTES)
   refuseUnknown(unknown)
   if (typeof keepsSecrets !== 'boolean') throw badRequestError('keepsSecrets must be true or false')
-  const given = file === undefined ? undefined : fileOf(file, keepsSecrets ? fields : {})
+  const { template } = cluster.spec.build
+  const known = keepsSecrets ? fields : {}
+  const given = file === undefined ? undefined : fileOf(followTemplate(objects, template, file), known)
   return { given, approval: approvalOf(approval), sshKey: sshKeyOf(sshKey) }
 }
 
@@ -124,7 +141,7 @@ async function changeBuild(options: BuildRoutesOptions, call: PersonCall, cluste
   if (cluster.metadata.deletionTimestamp !== undefined)
     throw conflictError(CLUSTERS, name, 'the cluster is being removed')
   const before = await secretsOf(options, cluster)
-  const { given, approval, sshKey } = await changeOf(call, before)
+  const { given, approval, sshKey } = await changeOf(options, call, { cluster, fields: before.fields })
   const isSame = given === undefined || JSON.stringify(given.secrets) === JSON.stringify(before.fields)
   const revision = isSame ? cluster.spec.build.revision : objects.random.bytes(8).toString('hex')
   await changeSecrets(objects.client, name, {
@@ -137,6 +154,7 @@ async function changeBuild(options: BuildRoutesOptions, call: PersonCall, cluste
     const wanted = approval ?? last.approval
     const build = {
       ...content,
+      ...(last.template !== undefined && { template: last.template }),
       ...(revision !== undefined && { revision }),
       ...(wanted !== undefined && { approval: wanted }),
     }

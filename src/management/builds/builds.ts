@@ -8,6 +8,8 @@ import type { Controller } from '#reconcile/controller.ts'
 import type { ManagementSettings } from '../clusters/cluster-status.ts'
 import type { ClusterSource } from '../clusters/source.ts'
 import type { Route } from '../port/route.ts'
+import { templateRoutes } from '../templates/routes.ts'
+import { divideFile } from './build-file.ts'
 import { buildRoutes, buildSource } from './build-routes.ts'
 import type { BuildServices } from './context.ts'
 import { createBuildController } from './controller.ts'
@@ -41,7 +43,11 @@ export function createBuilds({ dataDir, etcdBinary }: BuildsPlan, options: Build
   const builds: BuildServices = { around, runner: new BuildRunner(), serverUrl, ca }
   return {
     source: buildSource(options),
-    routes: [...buildRoutes({ ...options, builds }), ...operationRoutes(options)],
+    routes: [
+      ...buildRoutes({ ...options, builds }),
+      ...operationRoutes(options),
+      ...templateRoutes({ ...options, secretsIn: (config) => Object.keys(divideFile({ config }).secrets) }),
+    ],
     controller: createBuildController(builds),
   }
 }

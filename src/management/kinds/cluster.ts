@@ -61,6 +61,8 @@ export interface UpSettings {
 export interface ClusterBuild {
   readonly file?: string
   readonly config?: Readonly<Record<string, unknown>>
+  /** The name of the ClusterTemplate that the file follows: only its editable parts differ. */
+  readonly template?: string
   /** Changes with the keys and passwords of the file, which are in a Secret. */
   readonly revision?: string
   /** `Automatic`: plans of the file are applied at once. Default: `Manual`. */
@@ -164,6 +166,7 @@ const BUILD = {
   ...record({
     file: { type: 'string', maxLength: 524_288 },
     config: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    template: TEXT,
     revision: TEXT,
     approval: oneOf('Automatic', 'Manual'),
   }),

@@ -3,6 +3,7 @@ import type { KubeObject } from '#meta/object.ts'
 
 import { MEMBER, PROJECT, ROLE } from './access.ts'
 import { AUTH_PROVIDER } from './auth-provider.ts'
+import { CLUSTER_TEMPLATE } from './cluster-template.ts'
 import { CLUSTER } from './cluster.ts'
 import type { ManagementKind } from './definition.ts'
 import { MACHINE } from './machine.ts'
@@ -17,6 +18,7 @@ export const MANAGEMENT_KINDS: readonly ManagementKind<KubeObject>[] = [
   TOKEN,
   AUTH_PROVIDER,
   CLUSTER,
+  CLUSTER_TEMPLATE,
   PROJECT,
   MEMBER,
   REGISTRATION_TOKEN,
