@@ -95,6 +95,7 @@ describe('managementAccessObjects() for RBAC of the management server', () => {
     assert.deepEqual(names(managementAccessObjects(roles).clusterRoleBindings), [
       'hk:global:administrator',
       'hk:global:clusters-create',
+      'hk:global:clustertemplates-create',
       'hk:global:users-manage',
       'hk:global:roles-manage',
       'hk:global:metrics-view',

@@ -21,7 +21,7 @@ export function joinTemplate(template: TemplateRules, file: Readonly<Record<stri
   return { config, locked }
 }
 
-interface Place {
+interface Position {
   readonly path: string
   readonly editable: readonly string[]
   readonly locked: string[]
@@ -29,23 +29,23 @@ interface Place {
 
 type Json = Readonly<Record<string, unknown>>
 
-function joinObjects(template: Json, file: Json, place: Place): Json {
+function joinObjects(template: Json, file: Json, position: Position): Json {
   const own = Object.entries(file).flatMap(([key, value]) => {
-    const path = place.path === '' ? key : `${place.path}.${key}`
-    const joined = join(Object.hasOwn(template, key) ? template[key] : undefined, value, { ...place, path })
+    const path = position.path === '' ? key : `${position.path}.${key}`
+    const joined = join(Object.hasOwn(template, key) ? template[key] : undefined, value, { ...position, path })
     return joined === undefined ? [] : [[key, joined] as const]
   })
   return { ...template, ...Object.fromEntries(own) }
 }
 
 /** Undefined: the value stays away. */
-function join(template: unknown, value: unknown, place: Place): unknown {
-  const { path, editable, locked } = place
+function join(template: unknown, value: unknown, position: Position): unknown {
+  const { path, editable, locked } = position
   if (editable.some((one) => path === one || path.startsWith(`${one}.`))) return value
   if (semanticEqual(template, value)) return template
   const hasEditable = editable.some((one) => one.startsWith(`${path}.`))
   if (isJsonObject(value) && (isJsonObject(template) || (template === undefined && hasEditable)))
-    return joinObjects(isJsonObject(template) ? template : {}, value, place)
+    return joinObjects(isJsonObject(template) ? template : {}, value, position)
   locked.push(path)
   return template
 }
