@@ -20,6 +20,9 @@ const THREE = { '1': ALL, '2': ['worker'], '3': ['worker'] }
 const DRAFTS = ['1', '2', '3'].map((name) => ({ name, roles: [] }))
 const SERVER = { url: 'https://manager.example', certificateAuthority: '' }
 
+/** An addon that the API of the cluster refuses. */
+const REFUSED = 'name: refused'
+
 /** A management cluster and machines. What it knows is in Secrets only. */
 class Bed {
   readonly site = new SimulatedSite(DRAFTS)
@@ -64,7 +67,21 @@ class Bed {
       folder: '/tmp/hyperkube-builds-test',
       etcdBinary: '',
       kubectl: () => Promise.reject(new Error('not used')),
-      site: { ...simulatedBuild(this.site), uid: () => Promise.resolve('uid-of-the-cluster') },
+      site: { ...this.#build(), uid: () => Promise.resolve('uid-of-the-cluster') },
+    }
+  }
+
+  #build(): ReturnType<typeof simulatedBuild> {
+    const build = simulatedBuild(this.site)
+    return {
+      ...build,
+      openApi: (...options) => {
+        const opened = build.openApi(...options)
+        const { api } = opened
+        const apply: typeof api.apply = (manifest, signal) =>
+          manifest.includes(REFUSED) ? Promise.reject(new Error('the addon is refused')) : api.apply(manifest, signal)
+        return { ...opened, api: { ...api, apply } }
+      },
     }
   }
 
@@ -123,6 +140,13 @@ describe('runWork', () => {
     assert.equal(files.get('/etc/kubernetes/ssl/cluster-agent-credential')?.content, credential)
     assert.equal(bed.site.machines.get('2')?.services.has('cluster-agent'), false)
     assert.equal(bed.site.machines.get('2')?.files.has('/etc/kubernetes/ssl/cluster-agent-credential'), false)
+  })
+
+  it('lets the agents connect although an addon fails', async () => {
+    const bed = await Bed.create()
+    const addons = `addons: |\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    ${REFUSED}\n`
+    await assert.rejects(bed.run(clusterText(TWO, addons)), /the addon is refused/)
+    assert.deepEqual(bed.uids, ['uid-of-the-cluster'])
   })
 
   it('has nothing to do in a second operation for the same file', async () => {

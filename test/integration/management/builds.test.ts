@@ -17,7 +17,7 @@ const TWO = clusterText({ '1': ALL, '2': ['worker'] })
 const PASSWORD = 'a-password-of-a-registry'
 
 /** One site with machines 1 to 3 at a time. */
-const world: { site: SimulatedSite } = { site: newSite() }
+const world: { site: SimulatedSite; opening: Promise<void> } = { site: newSite(), opening: Promise.resolve() }
 
 function newSite(): SimulatedSite {
   return new SimulatedSite(['1', '2', '3'].map((name) => ({ name, roles: [] })))
@@ -31,7 +31,10 @@ describe('a built cluster', () => {
   before(async () => {
     bed = await startManagementBed(undefined, {
       site: {
-        openMachines: (...all) => simulatedBuild(world.site).openMachines(...all),
+        openMachines: async (...all) => {
+          await world.opening
+          return simulatedBuild(world.site).openMachines(...all)
+        },
         openApi: (...all) => simulatedBuild(world.site).openApi(...all),
         own: { includes: new Map(), archives: [] },
         uid: () => Promise.resolve(`uid-${world.site.machines.size}-${realClock.now()}`),
@@ -253,6 +256,20 @@ describe('a built cluster', () => {
     assert.equal((await send('POST', `/${cluster}/operations`, { type: 'Apply' })).status, 201)
     const again = await until(cluster, 'Apply', 'Planned')
     assert.notEqual(again['metadata'].name, planned['metadata'].name)
+  })
+
+  it('stops a running operation that is cancelled', async () => {
+    world.site = newSite()
+    const cluster = await create({ file: ONE })
+    const planned = await until(cluster, 'Apply', 'Planned')
+    const gate = Promise.withResolvers<void>()
+    world.opening = gate.promise
+    await approve(cluster, planned)
+    await until(cluster, 'Apply', 'Running')
+    assert.equal((await send('POST', `/${cluster}/operations/${planned['metadata'].name}/cancel`)).status, 200)
+    gate.resolve()
+    await until(cluster, 'Apply', 'Cancelled')
+    assert.equal(world.site.machines.get('1')?.services.size, 0)
   })
 
   it('can be created with kubectl, but not with a password in the file', async () => {
