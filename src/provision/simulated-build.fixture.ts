@@ -1,4 +1,4 @@
-/** A site in memory for whole sessions of the builder: machines, API and files of a real cluster file. */
+/** Simulates machines, API and files in memory for tests of whole `hyperkube build` runs with a real cluster file. */
 import { Connections } from './apply/connections.ts'
 import type { OpenApi, OpenMachines, OwnFiles } from './builder/session-options.ts'
 import type { SimulatedSite } from './simulated-site.fixture.ts'

@@ -10,7 +10,7 @@ const NODE = 'nodes:\n- {address: 10.0.0.1, user: root, role: [etcd, controlplan
 
 const faultsOf = (file: string): readonly string[] => faultLines(readBuildFile({ file }, {}).faults)
 
-describe('readBuildFile', () => {
+describe('readBuildFile() for a cluster file', () => {
   it('reports all faults with their lines', () => {
     assert.deepEqual(faultsOf('nodes:\n- {adress: a, user: root, role: [etcd]}\n')[0]?.slice(0, 15), 'cluster.yml:2:3')
     assert.equal(faultsOf(`${FILE}nonsense: 1\nrubbish: 2\n`).length, 2)
@@ -48,7 +48,7 @@ describe('readBuildFile', () => {
   })
 })
 
-describe('divideFile', () => {
+describe('divideFile() for a cluster file with secrets', () => {
   const more = [
     'private_registries: [{url: r.example, user: u, password: hunter2hunter2}]',
     'services: {etcd: {backup_config: {s3backupconfig: {bucket_name: b, endpoint: e, access_key: a, secret_key: s3cret}}}}',
@@ -91,7 +91,7 @@ describe('divideFile', () => {
   })
 })
 
-describe('fileDigest', () => {
+describe('fileDigest() of a cluster file', () => {
   it('changes with the file and with its secrets', () => {
     const digests = [{ file: 'a' }, { file: 'b' }, { file: 'a', revision: '1' }, { config: { a: 1 } }].map(fileDigest)
     assert.equal(new Set(digests).size, 4)

@@ -1,6 +1,6 @@
 /**
- * The cluster file of a built cluster: read strictly, without values that name files of the server, and divided into the
- * part for everybody and its keys and passwords. Pure.
+ * Parses the cluster file (cluster.yml) of a built cluster strictly, refuses values that name files of the server,
+ * and separates its keys and passwords. Pure.
  */
 import { createHash } from 'node:crypto'
 

@@ -1,4 +1,4 @@
-/** The routes of built clusters: their file, their private files, host keys and snapshots. */
+/** The HTTP routes of built clusters: their cluster file, private files, host keys and snapshots. */
 import { generateName, type KubeObject } from '#meta/object.ts'
 import { badRequestError, conflictError, notFoundError, serviceUnavailableError } from '#meta/status-errors.ts'
 import { readKnownHosts } from '#provision/ssh/known-hosts.ts'
@@ -178,7 +178,7 @@ async function sendFile(options: BuildRoutesOptions, call: PersonCall, cluster: 
     throw badRequestError(`file must be one of ${Object.keys(files).join(', ')}`)
   const text = files[file]?.()
   if (text === undefined) throw notFoundError({ group: '', resource: 'files' }, file)
-  options.objects.log.info('Private file of a cluster was downloaded', {
+  options.objects.log.info('Downloaded private file of cluster', {
     cluster: cluster.metadata.name,
     file,
     user: call.person.user.metadata.name,

@@ -1,4 +1,4 @@
-/** Clusters that the server builds: their source, their routes and their controller. */
+/** Creates the parts of the management server that build clusters: routes and the controller. */
 import { join } from 'node:path'
 
 import type { Clock } from '#lib/clock.ts'

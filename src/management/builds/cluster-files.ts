@@ -1,4 +1,7 @@
-/** The files with which `hyperkube build` goes on without the server. Pure. */
+/**
+ * Generates the files with which a user can continue a built cluster with `hyperkube build`, without the server.
+ * Pure.
+ */
 import { nodesOf } from '#provision/cluster.ts'
 import { adminKubeconfig } from '#provision/pki/files.ts'
 import { decodeState } from '#provision/state/state.ts'

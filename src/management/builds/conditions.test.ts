@@ -43,7 +43,7 @@ const ROWS: readonly (readonly [name: string, state: Partial<BuildState>, expect
   ['a cancelled edit', { applied: 'e' }, 'False Provisioned:True/Built Updated:False/NotApplied False'],
 ]
 
-describe('buildConditions', () => {
+describe('buildConditions() of a built cluster', () => {
   for (const [name, state, expected] of ROWS)
     it(`describes ${name}`, () => {
       const [pending, provisioned, updated, waiting] = buildConditions({ ...USUAL, ...state })

@@ -1,4 +1,4 @@
-/** The conditions of a built cluster, with Rancher's names. Pure. */
+/** Computes the status conditions of a built cluster, with Rancher's names. Pure. */
 import type { Finding } from '../clusters/cluster-status.ts'
 import { PENDING, PROVISIONED, UPDATED, WAITING } from '../kinds/cluster.ts'
 import type { Operation } from '../kinds/operation.ts'

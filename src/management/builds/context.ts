@@ -1,4 +1,4 @@
-/** The settings of the controller of built clusters, and the names that it shares with the routes. */
+/** The settings of the controller for built clusters, and names that it shares with the routes. */
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import { generateName } from '#meta/object.ts'

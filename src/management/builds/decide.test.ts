@@ -85,12 +85,12 @@ const ROWS: readonly Row[] = [
     { do: 'run', operation: 'o0' },
   ],
   [
-    'retries at once when somebody asks',
+    'retries at once on request',
     { operations: operations({ retries: 1, is: { phase: 'Failed', retryAt: LATER, startedAt: EARLIER } }) },
     { do: 'run', operation: 'o0' },
   ],
   [
-    'asks once for each request',
+    'retries only once for each request',
     { operations: operations({ retries: 1, is: { phase: 'Failed', retryAt: LATER, retries: 1 } }) },
     { do: 'wait', ms: 300_000 },
   ],
@@ -169,7 +169,7 @@ const ROWS: readonly Row[] = [
   ],
 ]
 
-describe('decide', () => {
+describe('decide() for Operations of a built cluster', () => {
   for (const [name, situation, expected] of ROWS)
     it(name, () => assert.deepEqual(decide({ ...USUAL, ...situation }), expected))
 
@@ -180,7 +180,7 @@ describe('decide', () => {
   })
 })
 
-describe('currentOperation', () => {
+describe('currentOperation() of a built cluster', () => {
   it('is the oldest that has not ended', () => {
     const all = operations({ is: { phase: 'Succeeded' } }, { type: 'SaveSnapshot' }, { type: 'RotateEncryptionKey' })
     assert.equal(currentOperation(all)?.metadata.name, 'o1')

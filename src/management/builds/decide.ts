@@ -1,6 +1,6 @@
 /**
- * Decides the next thing to do for a built cluster: create an Operation, plan it, run it, end it, or wait. Pure: the
- * controller does one thing and asks again.
+ * Decides the next action for a built cluster: create an Operation, plan it, run it, end it, or wait. Pure: the
+ * controller performs one action and calls it again.
  */
 import type { Operation, OperationPhase, OperationType } from '../kinds/operation.ts'
 

@@ -1,4 +1,4 @@
-/** The work on machines that an Operation asks for, done by the engine of `hyperkube build`. */
+/** Executes the work of an Operation on machines, with the engine of `hyperkube build`. */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** Says what to do about a failure on machines. Pure. */
+/** Adds advice to error messages about failures on machines. Pure. */
 
 const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [

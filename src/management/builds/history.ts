@@ -1,4 +1,4 @@
-/** Decides which ended Operations are deleted. Pure. */
+/** Chooses the ended Operations to delete. Pure. */
 import type { Operation } from '../kinds/operation.ts'
 import { isEnded } from './decide.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The log of an Operation: lines with their times, in a Secret of the management cluster, so that it survives this
- * process. It is bounded: the oldest lines go first.
+ * The log of an Operation: lines with times, stored in a Secret of the management cluster. Its size is bounded: the
+ * oldest lines are dropped first.
  */
 import { Secrets } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'

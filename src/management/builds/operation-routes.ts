@@ -1,4 +1,4 @@
-/** The routes of Operations. Owners of the cluster see, request, approve, cancel and follow them. */
+/** The HTTP routes of Operations: owners of the cluster list, request, approve, cancel and follow them. */
 import { type Clock, sleep } from '#lib/clock.ts'
 import type { ResponseWriter } from '#lib/http/exchange.ts'
 import { badRequestError, conflictError, tooManyRequestsError } from '#meta/status-errors.ts'

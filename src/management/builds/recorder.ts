@@ -1,4 +1,4 @@
-/** Writes the progress of an Operation into its status and its log, every two seconds while something changes. */
+/** Writes the progress of an Operation to its status and its log, at most every two seconds. */
 import type { ApiClient } from '#client/api-client.ts'
 import type { Clock, Timer } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
@@ -62,7 +62,7 @@ export class Recorder {
     this.#timer ??= this.#options.clock.after(FLUSH_MS, () => {
       this.#timer = undefined
       this.#write({}).catch((error: unknown) =>
-        this.#options.log.error(error, 'Failed to record an operation', {
+        this.#options.log.error(error, 'Failed to write status of operation', {
           operation: this.#options.operation.metadata.name,
         }),
       )

@@ -1,4 +1,4 @@
-/** Removes keys and passwords from texts that people read. Pure. */
+/** Removes keys and passwords from text before users see it. Pure. */
 
 const PEM = /-----BEGIN [^-]*PRIVATE KEY-----[\s\S]*?(?:-----END [^-]*PRIVATE KEY-----|$)/g
 /** Shorter values occur in ordinary words. */

@@ -1,4 +1,4 @@
-/** Checks of the requests for built clusters: rights, the cluster file, and the Operation of a request. */
+/** Validates requests for built clusters: permissions, the cluster file, and the requested Operation. */
 import { isJsonObject } from '#lib/json/value.ts'
 import { badRequestError, invalidError, notFoundError } from '#meta/status-errors.ts'
 import { omitted } from '#meta/validation/field-path.ts'

@@ -1,4 +1,4 @@
-/** The work of this process on built clusters: at most one piece for each cluster, and a few at the same time. */
+/** Runs the work of this process on built clusters: at most one task for each cluster, and a few at the same time. */
 import { onAbort } from '#lib/abort.ts'
 
 interface Running {

@@ -1,6 +1,6 @@
 /**
- * The private data of a built cluster, in one Secret of the server's namespace: SSH keys, the state with the
- * certificates, host keys, and the passwords of the cluster file. The API server encrypts Secrets.
+ * Stores the private data of a built cluster in one Secret: SSH keys, state with certificates, host keys, and
+ * passwords of the cluster file. The API server encrypts Secrets.
  */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'

@@ -1,4 +1,4 @@
-/** Makes a key pair for SSH in the formats of OpenSSH, which does not read Ed25519 keys in PKCS#8. */
+/** Generates an SSH key pair in the formats of OpenSSH, which does not read Ed25519 keys in PKCS#8. */
 import { createPublicKey } from 'node:crypto'
 
 import type { Random } from '#lib/random.ts'

@@ -1,4 +1,4 @@
-/** The stages and steps of a running Operation, from the events of the builder. */
+/** Tracks the stages and steps of a running Operation from the events of the builder. */
 import type { Progress } from '#provision/apply/apply.ts'
 import type { Plan, Step } from '#provision/plan/step.ts'
 

@@ -1,4 +1,7 @@
-/** The tasks of the controller: plans or runs one Operation and records the outcome. They never reject. */
+/**
+ * The asynchronous tasks of the controller: each plans or runs one Operation and records the outcome. They never
+ * reject.
+ */
 import { exponentialDelayMs } from '#lib/backoff.ts'
 import { readKnownHosts } from '#provision/ssh/known-hosts.ts'
 
@@ -102,7 +105,7 @@ async function recorded(task: Task, run: (tools: TaskTools) => Promise<StatusCha
     await recorder.write(change)
   } catch (error) {
     // The API of the server itself has failed: the next reconcile tries again.
-    if (!signal.aborted) log.error(error, 'Failed to work on an operation', names)
+    if (!signal.aborted) log.error(error, 'Failed to run operation', names)
   }
 }
 

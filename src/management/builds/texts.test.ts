@@ -1,4 +1,4 @@
-/** Tests of the texts that people get: redaction, log, hints, and the key for machines. */
+/** Tests redaction of secrets, the log of Operations, advice on failures, and generated SSH keys. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -10,7 +10,7 @@ import { logAfter, OperationLog } from './operation-log.ts'
 import { createRedaction } from './redact.ts'
 import { createSshKey } from './ssh-key.ts'
 
-describe('createRedaction', () => {
+describe('redaction of secrets in text', () => {
   const key = createSshKey('k', createSeededRandom(1)).privateKey
   const redact = createRedaction([
     key,
@@ -36,7 +36,7 @@ describe('createRedaction', () => {
   })
 })
 
-describe('OperationLog', () => {
+describe('log of an Operation', () => {
   const open = (before = { text: '', bytes: 0 }): OperationLog =>
     new OperationLog(before, createVirtualClock(), createRedaction(['the-secret']))
 
@@ -46,7 +46,7 @@ describe('OperationLog', () => {
     assert.equal(log.stored.text.replaceAll(/\S+Z /g, ''), 'one\ntwo [hidden]\n')
   })
 
-  it('drops the oldest lines, and tells followers only what is new', () => {
+  it('drops the oldest lines, and sends followers only new lines', () => {
     const log = open()
     for (let at = 0; at < 5000; at++) log.add(`line ${at} ${'x'.repeat(80)}`)
     const { text, bytes } = log.stored
@@ -60,7 +60,7 @@ describe('OperationLog', () => {
   })
 })
 
-describe('explainFailure', () => {
+describe('explainFailure() for failures on machines', () => {
   for (const [text, hint] of [
     ['m1: Host key verification failed.', /forget its key/],
     ['m1: root@10.0.0.1: Permission denied (publickey).', /sshPublicKey/],

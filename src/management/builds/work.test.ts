@@ -1,4 +1,4 @@
-/** Kills the server at every call to a machine or to the API of a cluster, and lets the next one continue. */
+/** Tests that building a cluster survives kills of the server at every call to a machine or to the cluster's API. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -124,7 +124,7 @@ async function endEverywhere(
   return calls
 }
 
-describe('runWork', () => {
+describe('runWork() for an Operation on a built cluster', () => {
   it('builds a cluster whose agents connect to the server', async () => {
     const bed = await Bed.create()
     await bed.run(clusterText(TWO))

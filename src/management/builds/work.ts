@@ -1,4 +1,4 @@
-/** Plans and runs the work of an Operation. It may be interrupted at any moment: the next run continues. */
+/** Plans and runs one Operation. It may be interrupted at any moment; the next run continues. */
 import { createHash } from 'node:crypto'
 
 import type { ApiClient } from '#client/api-client.ts'

@@ -1,6 +1,6 @@
 /**
- * Operation: one long piece of work on a built cluster. It shows its plan, waits for approval, and continues after a
- * restart of the server.
+ * The Operation kind of the management server: one long task on a built cluster. It shows its plan, waits for
+ * approval, and continues after a restart of the server.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'

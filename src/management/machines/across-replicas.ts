@@ -1,6 +1,6 @@
 /**
- * The machines whose agents are connected to any replica of the server. Other replicas know a machine as
- * `machine:<name>`, and reach its services as `machine:<name>:<service>`.
+ * Reaches machines whose agents are connected to another replica. Replicas name a machine `machine:<name>`, and its
+ * services `machine:<name>:<service>`.
  */
 import type { Duplex } from 'node:stream'
 

@@ -1,4 +1,4 @@
-/** Computes the service that connects a cluster to its management server. Pure. */
+/** Defines the service that runs the cluster agent, which connects a built cluster to its management server. Pure. */
 import { type ClusterFile, type ManagementServer } from '../cluster.ts'
 import { certificatePaths, CONFIG_FILES, hostPath } from '../host-paths.ts'
 import * as pki from '../pki/plan.ts'

@@ -1,4 +1,7 @@
-/** Clusters that the server builds, on simulated machines: plan, approval, edit, failures, files and removal. */
+/**
+ * Tests clusters that the management server builds on simulated machines: plan, approval, changes, failures, files
+ * and removal.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -184,7 +187,7 @@ describe('a built cluster', () => {
     assert.ok(bed.audit.some(({ route, user }) => route === '/v3/clusters/:cluster/files' && user !== undefined))
   })
 
-  it('says what fails, and goes on when somebody has repaired it', async () => {
+  it('reports a failure, and continues after its cause is repaired', async () => {
     world.site = newSite()
     world.site.lose('2')
     const cluster = await create({ file: TWO, approval: 'Automatic' })
