@@ -79,7 +79,7 @@ export interface ReplicaPlan {
 
 export class Replica {
   readonly dataDir: string
-  readonly port: number
+  #port: number
   readonly #plan: ReplicaPlan
   #child: ChildProcess | undefined
   #http: HttpClient | undefined
@@ -87,8 +87,12 @@ export class Replica {
 
   constructor(port: number, plan: ReplicaPlan, dataDir: string = mkdtempSync(join(tmpdir(), 'replica-'))) {
     this.dataDir = dataDir
-    this.port = port
+    this.#port = port
     this.#plan = plan
+  }
+
+  get port(): number {
+    return this.#port
   }
 
   get url(): string {
@@ -101,6 +105,11 @@ export class Replica {
 
   get isRunning(): boolean {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  /** The next start uses this port. */
+  move(port: number): void {
+    this.#port = port
   }
 
   get isFirst(): boolean {
@@ -172,6 +181,18 @@ export class Replica {
     })
     if (typeof answer.body['token'] !== 'string') throw new Error(`Log-in failed: ${answer.status} ${answer.text}`)
     return answer.body['token']
+  }
+}
+
+/** Starts a replica whose address no client has yet: on another port if another process has taken its port. */
+export async function startAnywhere(replica: Replica): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await replica.start()
+    } catch (error) {
+      if (!String(error).includes('in use') || tries === 5) throw error
+      replica.move(await freePort())
+    }
   }
 }
 

@@ -17,7 +17,7 @@ import { startCluster, type TestCluster, whyNoEtcd } from '#storage/etcd/etcd-cl
 import { newCredential, runTestAgent } from './bed.ts'
 import { type EchoCluster, startEchoCluster } from './downstream.ts'
 import { openTunnel } from './machine-bed.ts'
-import { eventuallySlow, freePort, Relay, Replica } from './replica-bed.ts'
+import { eventuallySlow, freePort, Relay, Replica, startAnywhere } from './replica-bed.ts'
 
 const TOKEN = 'the token that all replicas of this test share'
 const BODY_BYTES = 8 << 20
@@ -66,8 +66,8 @@ describe('replicas of the management server', { skip: whyNoEtcd() ?? false, time
     const stores = [datastore, datastore, `http://127.0.0.1:${wire.port}`]
     for (const store of stores)
       replicas.push(new Replica(await freePort(), { datastore: store, serverUrl, token: TOKEN }))
-    await Promise.all([first().start(), second().start()])
-    await third().start()
+    await Promise.all([startAnywhere(first()), startAnywhere(second())])
+    await startAnywhere(third())
   })
   after(async () => {
     await stopAgent?.()
