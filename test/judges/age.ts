@@ -16,36 +16,41 @@ export const PAGE: string = join(ROOT, 'docs', 'judges.md')
 const TOLERATED_COMMITS = 50
 
 /** Commits from the newest on, each with the files it changed. */
-export type History = readonly { readonly commit: string; readonly files: readonly string[] }[]
+export type History = readonly {
+  readonly commit: string
+  /** YYYY-MM-DD. */
+  readonly date: string
+  readonly files: readonly string[]
+}[]
 
 /** The history of the checkout; undefined where git or the history is missing. */
 export function readHistory(): History | undefined {
   const options = { cwd: ROOT, encoding: 'utf8', maxBuffer: 2 ** 28 } as const
-  const { status, stdout } = spawnSync('git', ['log', '--format=commit %H', '--name-only'], options)
+  const { status, stdout } = spawnSync('git', ['log', '--format=commit %H %cs', '--name-only'], options)
   if (status !== 0 || stdout === '') return undefined
   return stdout
     .split(/^commit /m)
     .slice(1)
     .map((text) => {
-      const [commit = '', ...files] = text.split('\n').filter((line) => line !== '')
-      return { commit, files }
+      const [head = '', ...files] = text.split('\n').filter((line) => line !== '')
+      const [commit = '', date = ''] = head.split(' ')
+      return { commit, date, files }
     })
 }
 
 /**
- * How many commits have changed the rooms of a judge since its last green run; Infinity if it has never passed or the
- * history does not have that commit.
+ * How many commits have changed the rooms of a judge since its last green run; Infinity if it has never passed. If the
+ * history does not have that commit any more, because it was squashed, the commits of later days count.
  */
 export function commitsSince(judge: Judge, runs: Runs, history: History): number {
-  const green = runs.get(judge.name)?.lastGreen
+  const { lastGreen: green, date: ranOn = '', hasPassed = false } = runs.get(judge.name) ?? {}
   if (green === undefined) return Infinity
   const folders = judge.rooms.map((room) => `src/${room}/`)
-  let changed = 0
-  for (const { commit, files } of history) {
-    if (commit.startsWith(green)) return changed
-    if (files.some((file) => folders.some((folder) => file.startsWith(folder)))) changed++
-  }
-  return Infinity
+  const isChange = ({ files }: History[number]): boolean =>
+    files.some((file) => folders.some((folder) => file.startsWith(folder)))
+  const at = history.findIndex(({ commit }) => commit.startsWith(green))
+  if (at >= 0) return history.slice(0, at).filter(isChange).length
+  return hasPassed ? history.filter((entry) => entry.date > ranOn && isChange(entry)).length : Infinity
 }
 
 /** Lines for the gate: the judges whose results are too old, and how to run them. */

@@ -119,22 +119,31 @@ describe('page docs/judges.md', () => {
 
 describe("age of a judge's result", () => {
   const history = [
-    { commit: 'fff0000', files: ['src/cel/a.ts'] },
-    { commit: 'eee0000', files: ['src/kubelet/a.ts'] },
-    { commit: 'abc1234', files: ['src/cel/a.ts'] },
+    { commit: 'fff0000', date: '2026-11-19', files: ['src/cel/a.ts'] },
+    { commit: 'eee0000', date: '2026-11-19', files: ['src/kubelet/a.ts'] },
+    { commit: 'abc1234', date: '2026-11-18', files: ['src/cel/a.ts'] },
   ]
   it('counts commits since the last pass that changed the folders of the judge', () => {
     assert.equal(commitsSince(JUDGE, new Map([['one', run({})]]), history), 1)
   })
 
   it('stops at a commit that changed no code', () => {
-    const withDocs = [...history.slice(0, 2), { commit: 'ddd0000', files: ['docs/judges.md'] }, ...history.slice(2)]
+    const withDocs = [
+      ...history.slice(0, 2),
+      { commit: 'ddd0000', date: '2026-11-18', files: ['docs/judges.md'] },
+      ...history.slice(2),
+    ]
     assert.equal(commitsSince(JUDGE, new Map([['one', run({ commit: 'ddd0000', lastGreen: 'ddd0000' })]]), withDocs), 1)
   })
 
   it('counts from the last run that passed, not from one that failed', () => {
     const failed = run({ commit: 'fff0000', hasPassed: false })
     assert.equal(commitsSince(JUDGE, new Map([['one', failed]]), history), 1)
+  })
+
+  it('counts the commits of later days if the commit of the last pass was squashed', () => {
+    const squashed = run({ commit: '1230000', lastGreen: '1230000', date: '2026-11-18' })
+    assert.equal(commitsSince(JUDGE, new Map([['one', squashed]]), history), 1)
   })
 
   it('is infinite if the judge has never passed', () => {
