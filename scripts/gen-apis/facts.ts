@@ -1,6 +1,6 @@
 /**
- * Reads the API facts of Kubernetes from the facts directory. Descriptions are never read, so that no prose of upstream
- * reaches the generated files.
+ * Reads the kinds, fields, types and defaults of the Kubernetes API from recorded files, for the generator. It skips
+ * descriptions, so that no prose of upstream reaches the generated files.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** The contributions of aggregated servers: request routing, discovery and OpenAPI. src/aggregation implements it. */
+/**
+ * The interface through which the API server routes requests to aggregated servers and merges their discovery and
+ * OpenAPI. src/aggregation implements it.
+ */
 import type { APIVersionDiscovery } from '#apis/apidiscovery/v2.ts'
 import type { Answer, Call } from '#component/requests/call.ts'
 import type { GroupVersion } from '#meta/kind.ts'

@@ -1,6 +1,6 @@
 /**
- * Builds the API server's authorizer, which starts without stored objects, and its authenticator, which reads stored
- * objects.
+ * Builds the API server's authorizer and authenticator. The authorizer exists before the storage can be read; the
+ * authenticator needs stored objects, such as ServiceAccounts and token Secrets.
  */
 import { createLiveObjects } from '#apiserver/auth/live-objects.ts'
 import { followNodeGraph } from '#apiserver/auth/node-graph-follower.ts'

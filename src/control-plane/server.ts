@@ -90,7 +90,7 @@ async function openRegistry(environment: Environment, store: Backend, admission:
     clock,
     prefix: '/registry/',
     onRepair: ({ reason, prefix, revision }) =>
-      environment.log.info('Repaired entries of the watch cache', {
+      environment.log.info('Watch cache differed from the store; reloaded the entries', {
         reason,
         prefix,
         revision,

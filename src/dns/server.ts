@@ -55,7 +55,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
 
 async function bindUdp({ address, port, resolver, log }: ListenOptions): Promise<UdpSocket> {
   const socket = createSocket({ type: address.includes(':') ? 'udp6' : 'udp4', recvBufferSize: RECEIVE_BYTES })
-  const failed = (error: unknown): void => log.error(error, 'Failed to answer DNS query')
+  const failed = (error: unknown): void => log.error(error, 'Failed to answer a DNS query over UDP')
   const send = (reply: Buffer | undefined, { port: to, address: at }: RemoteInfo): void => {
     // The client may be gone.
     if (reply !== undefined) socket.send(reply, to, at, ignore)
@@ -176,7 +176,7 @@ class Stream {
       if (reply === undefined) this.#socket.destroy()
       else if (!this.#socket.destroyed) this.#send(reply)
     } catch (error) {
-      log.error(error, 'Failed to answer DNS query')
+      log.error(error, 'Failed to answer a DNS query over TCP')
       this.#socket.destroy()
     } finally {
       this.#pending--

@@ -1,4 +1,4 @@
-/** Parses stub domains and servers of flags. Pure. */
+/** Parses the flags that name stub domains and upstream DNS servers. Pure. */
 import { formatIp, parseIp } from '#lib/net/cidr.ts'
 
 import type { Upstream } from './forwarder.ts'

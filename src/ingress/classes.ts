@@ -1,4 +1,4 @@
-/** Selects the Ingresses of this controller, as ingress-nginx. Pure. */
+/** Selects the Ingresses that this controller serves, with the class rules of ingress-nginx. Pure. */
 import type { Ingress, IngressClass } from '#apis/networking/v1.ts'
 
 export interface ClassRule {

@@ -61,7 +61,7 @@ describe('canonical text of a quantity', () => {
     ['1e1000000001', '100e999999999'],
     ['1e-1000000000', '1e-9'],
   ] as const) {
-    it(`is ${canonical} for ${text}`, () => assert.equal(canonicalQuantity(text), canonical))
+    it(`is ${canonical} for ${text}, as upstream writes it`, () => assert.equal(canonicalQuantity(text), canonical))
   }
 
   it('keeps the value in cases in which upstream loses the suffix', () =>

@@ -164,7 +164,7 @@ describe('a conversion webhook', () => {
   })
 })
 
-describe('a conversion webhook with a failure', () => {
+describe('a conversion webhook with an invalid response', () => {
   const prefix = '500 conversion webhook for ex.io/v1, Kind=Conv '
   const faults: readonly (readonly [what: string, answer: (review: Json) => unknown, message: string | RegExp])[] = [
     [
@@ -262,7 +262,7 @@ describe('a conversion webhook with a failure', () => {
   })
 
   for (const [what, answer, message] of faults) {
-    it(`causes an error if it ${what}`, async () => {
+    it(`makes the request fail if it ${what}`, async () => {
       answering = answer
       const refusal = await custom.refused('GET', `${V2}/bad`)
       if (typeof message === 'string') assert.equal(refusal, message)

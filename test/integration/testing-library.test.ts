@@ -163,7 +163,7 @@ describe('cluster of the testing library', () => {
     assert.deepEqual(shown(await fork.client.list(ConfigMaps, { namespace })), ['a old', 'b new'])
   })
 
-  it('can be forked from now or from an earlier state', async () => {
+  it('can be copied to an independent cluster, in its present or an earlier state', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     await cluster.client.create(Deployments, deployment('web', 2))
     await cluster.settle()

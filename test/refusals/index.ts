@@ -1,4 +1,4 @@
-/** Lists the refusal cases of every kind. */
+/** Lists the invalid objects that the API server must reject, for every API kind. */
 
 import { mutatingAdmissionPolicy } from './admissionregistration/mutatingadmissionpolicy.ts'
 import { mutatingAdmissionPolicyBinding } from './admissionregistration/mutatingadmissionpolicybinding.ts'

@@ -124,7 +124,7 @@ const failing: readonly (readonly [string, string, number])[] = [
 
 describe('evaluation of a CEL expression', () => {
   for (const [source, value, cost] of sound) {
-    it(`evaluates ${source} at cost ${cost}`, () => {
+    it(`evaluates the expression \`${source}\` at cost ${cost}`, () => {
       assert.deepEqual(run(source), { value, cost })
     })
   }

@@ -86,7 +86,7 @@ describe('loopbackAddress() of --listen', () => {
     ['127.0.0.1:66000', undefined],
   ]
   for (const [text, host] of rows) {
-    it(`${host === undefined ? 'refuses' : 'accepts'} "${text}"`, () =>
+    it(`${host === undefined ? 'refuses' : 'accepts'} "${text}" as loopback address with port`, () =>
       assert.deepEqual(loopbackAddress(text), host === undefined ? undefined : { host, port: 6440 }))
   }
 })

@@ -137,7 +137,9 @@ function statusWriter(root: string, { log }: Pick<Tools, 'log'>, status: () => N
   return () => {
     if (isScheduled) return
     isScheduled = true
-    last = last.then(write).catch((error: unknown) => log.error(error, "Failed to write the supervisor's status file"))
+    last = last
+      .then(write)
+      .catch((error: unknown) => log.error(error, 'Failed to write the status file of hyperkube node'))
   }
 }
 

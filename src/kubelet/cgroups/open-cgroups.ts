@@ -1,4 +1,4 @@
-/** Opens the cgroups of a node below the mounted hierarchies. */
+/** Finds the mounted cgroup hierarchies, v1 or v2, and creates the objects that manage the kubelet's cgroups in them. */
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
 

@@ -65,7 +65,7 @@ test('pods need the credentials of an image pulled with a Secret, but none for a
   })
 })
 
-test('an image pull record accepts an equal credential and a changed Secret, and records them', async () => {
+test('an image pull record accepts the recorded credential from another Secret, and a new credential from the recorded Secret', async () => {
   await withFolder(async ({ open, folder }) => {
     const records = await open()
     await records.intend(IMAGE)

@@ -380,5 +380,5 @@ const CASES: readonly Case[] = [
 
 describe('planPod() of a pod worker', () => {
   for (const each of CASES)
-    it(`${each.name} (stage "${each.stage}")`, () => assert.deepEqual(linesOf(each), each.expected))
+    it(`${each.name}, with the pod in the stage "${each.stage}"`, () => assert.deepEqual(linesOf(each), each.expected))
 })

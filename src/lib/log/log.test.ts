@@ -209,7 +209,11 @@ describe('log of an error', () => {
       new AggregateError([new Error('x'), new Error('y')], 'x; y'),
       ' err="x; y"',
     ],
-    ['lists several errors', new AggregateError([new Error('a'), new Error('b')], 'both'), ' err="both: [a, b]"'],
+    [
+      'lists every error of an AggregateError',
+      new AggregateError([new Error('a'), new Error('b')], 'both'),
+      ' err="both: [a, b]"',
+    ],
     ['contains the name of an error without a message', new TypeError(), ' err="TypeError"'],
     ['contains a thrown string', 'just words', ' err="just words"'],
     ['contains a thrown object', { code: 1 }, ' err={"code":1}'],

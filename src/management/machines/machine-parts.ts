@@ -66,6 +66,10 @@ export function createMachineParts(options: MachinePartsOptions): MachineParts {
 function endMachine(machine: Machine, tunnels: MachineTunnels, objects: ManagementObjects): void {
   tunnels.disconnect(machine.metadata.name ?? '')
   rememberRemoved(objects, machine).catch((error: unknown) =>
-    objects.log.error(error, 'Failed to store credential of removed machine', { node: machine.spec.nodeName }),
+    objects.log.error(
+      error,
+      'Failed to store the credential of a removed machine; its agent cannot learn of the removal',
+      { node: machine.spec.nodeName },
+    ),
   )
 }

@@ -184,7 +184,7 @@ const FAILURES: readonly [
     'expected a []interface {}, but received a int64',
   ],
   [
-    '$setElementOrder without elements',
+    '$setElementOrder whose original and patch have no elements',
     { finalizers: [] },
     { '$setElementOrder/finalizers': ['a'] },
     'failed',

@@ -109,7 +109,7 @@ test('a Deployment rejects a changed selector; changes of spec and annotations i
   assert.equal(await generation('metadata.labels', { a: 'b' }), 2)
 })
 
-test('a Deployment validates counts in the status, and ignores spec and labels there', async () => {
+test('a Deployment validates the counts in an update of its status, and ignores changes of spec and labels in it', async () => {
   const status = { replicas: 2, updatedReplicas: 3, readyReplicas: 1, availableReplicas: 2, collisionCount: 1 }
   const old = { ...body, status: { collisionCount: 2 } }
   const next = { ...changed(changed(body, 'metadata.labels', { a: 'b' }), 'spec.replicas', 9), status }

@@ -14,7 +14,7 @@ const body = {
   },
 }
 
-test('an IngressClass has a controller and parameters', async () => {
+test('an IngressClass is valid with a controller name and parameters', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })

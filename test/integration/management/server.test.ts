@@ -164,7 +164,7 @@ describe('hyperkube server', () => {
     }
   })
 
-  it('lets users impersonate users of the server, if the cluster allows it', async () => {
+  it('lets a user impersonate another user of the management server, if RBAC of the cluster allows it', async () => {
     const review = async (token: string, headers: Readonly<Record<string, string>>): ReturnType<typeof bed.request> =>
       bed.request('POST', `/k8s/clusters/${id}/apis/authentication.k8s.io/v1/selfsubjectreviews`, {
         token,

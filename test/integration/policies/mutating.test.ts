@@ -193,7 +193,7 @@ describe('MutatingAdmissionPolicy', () => {
     }
   })
 
-  it('fails with 403 and reason Invalid, or is skipped with failurePolicy Ignore', async () => {
+  it('rejects the request with 403 Invalid if an expression fails, or ignores the policy with failurePolicy Ignore', async () => {
     const mutation = apply("Object{data: {'b': object.data.zz}}")
     await mutate(mutation)
     const text = `${DENIED}expression 'Object{data: {'b': object.data.zz}}' resulted in error: no such key: zz`

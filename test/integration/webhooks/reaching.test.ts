@@ -1,4 +1,4 @@
-/** Tests admission webhooks behind Services, and webhooks about custom resources. */
+/** Tests admission webhooks that are called through a Service, and those whose rules match custom resources. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 

@@ -320,7 +320,7 @@ describe('verbs and status codes of a kind', () => {
     })
   }
 
-  it('are in this table for kinds that can only be created or only be read', async () => {
+  it('equal those of upstream for kinds that can only be created or only be read', async () => {
     const base = '/apis/authorization.k8s.io/v1'
     for (const path of [
       `/api/v1/namespaces/${ns}/bindings`,

@@ -1,6 +1,6 @@
 /**
- * The type of a defence of the management server: a source replacement that disables it, and the test that must fail
- * then.
+ * The type of a mutation test for a security check of the management server: a change of the source that disables the
+ * check, and the test that must then fail.
  */
 export interface Defence {
   /** The attack that it repels. */

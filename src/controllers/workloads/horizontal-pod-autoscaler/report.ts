@@ -39,7 +39,9 @@ export class Report {
   /** Ignores errors, because another one is already reported. */
   async writeIfPossible(changes: Partial<HorizontalPodAutoscalerStatus>): Promise<void> {
     await this.write(changes).catch((error: unknown) =>
-      this.#context.log.error(error, 'Failed to update status', { hpa: objectKey(this.#hpa) }),
+      this.#context.log.error(error, 'Failed to update the status of a HorizontalPodAutoscaler', {
+        hpa: objectKey(this.#hpa),
+      }),
     )
   }
 
