@@ -14,7 +14,7 @@ import {
 } from '#meta/status-errors.ts'
 
 import type { Memberships } from '../access/memberships.ts'
-import { Clusters, type ClusterSpec, LOCAL_CLUSTER } from '../kinds/cluster.ts'
+import { Clusters, type ClusterSpec, type ClusterStatus, LOCAL_CLUSTER, UP_RUNNING } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
 import type { ClusterLink, ClusterLinks, ClusterUser } from '../links/link.ts'
 import type { ManagementObjects } from '../objects.ts'
@@ -111,8 +111,14 @@ function linkTo({ objects, links, clock }: ClusterProxyOptions, cluster: string)
   const message = absence(spec, cluster, since)
   // kubectl repeats a request with Retry-After up to ten times before it shows the message.
   const isReturning = since !== undefined && clock.now() - Date.parse(since) < RETURN_MS
-  const details = isReturning ? { retryAfterSeconds: RETRY_SECONDS } : {}
+  const details = isReturning || isStarting(spec, status) ? { retryAfterSeconds: RETRY_SECONDS } : {}
   throw failure({ code: 503, reason: 'ServiceUnavailable', message, details })
+}
+
+/** True for a cluster of `hyperkube up` that must run and whose start has not failed. */
+function isStarting(spec: ClusterSpec | undefined, status: ClusterStatus | undefined): boolean {
+  if (spec?.up === undefined || spec.up.running === false) return false
+  return !(status?.conditions ?? []).some(({ type, reason }) => type === UP_RUNNING && reason === 'StartFailed')
 }
 
 function absence(spec: ClusterSpec | undefined, cluster: string, since: string | undefined): string {

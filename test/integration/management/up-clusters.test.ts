@@ -51,6 +51,9 @@ describe('clusters on the machine of the server', () => {
     const made = await asAdministrator('POST', '/v3/clusters', { displayName: 'dev', source: 'up', nodes: 2 })
     assert.equal(made.status, 201, made.text)
     id = (made.body['cluster'] as { readonly metadata: { readonly name: string } }).metadata.name
+    const early = await asAdministrator('GET', inCluster(id, '/nodes'))
+    assert.equal(early.status, 503)
+    assert.equal(early.headers['retry-after'], '2', 'kubectl repeats the request')
     await becomes(id, 'Ready', 'True')
     await becomes(id, 'RolesApplied', 'True')
     assert.equal(await nodesOf(id), 2)
@@ -92,6 +95,7 @@ describe('clusters on the machine of the server', () => {
     const { status, text } = await asAdministrator('GET', inCluster(id, '/nodes'))
     assert.equal(status, 503)
     assert.match(text, /cluster \\"dev\\" is not running/)
+    assert.doesNotMatch(text, /retryAfterSeconds/)
     assert.equal((await asAdministrator('POST', `/v3/clusters/${id}/start`, {})).status, 200)
     await becomes(id, 'Running', 'True')
     assert.equal((await asAdministrator('GET', inCluster(id, '/namespaces/default/configmaps/kept'))).status, 200)
@@ -122,7 +126,7 @@ describe('clusters on the machine of the server', () => {
     [{ nodes: '2' }, /nodes must be a whole number/],
     [{ runtime: 'docker' }, /runtime must be/],
     [{ speed: 1 }, /unknown field \\"speed\\"/],
-    [{ source: 'cloud' }, /source must be one of \\"imported\\", \\"up\\"/],
+    [{ source: 'cloud' }, /source must be one of \\"imported\\", \\"built\\", \\"up\\"/],
   ] as const) {
     it(`rejects ${JSON.stringify(body)}`, async () => {
       const made = await asAdministrator('POST', '/v3/clusters', { displayName: 'x', source: 'up', ...body })
