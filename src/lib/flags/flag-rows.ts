@@ -3,7 +3,7 @@
  * Instead of the usage it may give the reason why the flag is not supported or has no effect. The type of the values
  * follows from the rows:
  *
- *     'request-timeout': 'duration =1m0s How long a request may take, watches excepted',
+ *     'request-timeout': 'duration =1m0s Maximum duration of a request. Watches are exempt.',
  *     'goaway-chance': 'float unsupported: the server does not close HTTP/2 connections at random',
  */
 import { type FlagGroup, type FlagsOf, idle, unsupported } from './flag-support.ts'
