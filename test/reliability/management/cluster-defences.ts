@@ -110,7 +110,10 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
     file: `${MANAGEMENT}/proxy/impersonation.ts`,
     text: 'if (!isAllowed || status?.denied === true)',
     without: 'if (!isAllowed && status === null)',
-    test: [`${INTEGRATION}/server.test.ts`, 'lets users impersonate users of the server, if the cluster allows it'],
+    test: [
+      `${INTEGRATION}/server.test.ts`,
+      'lets a user impersonate another user of the management server, if RBAC of the cluster allows it',
+    ],
   },
   {
     attack: 'impersonation of administrators of the management cluster',
