@@ -26,7 +26,10 @@ describe('API server with other feature gates and storage formats', ofOurs, () =
       wire.log(),
       /--feature-gates=ShardedListAndWatch=true has no effect: lists and watches are not sharded/,
     )
-    assert.match(wire.log(), /--enable-aggregator-routing has no effect: the server always calls aggregated API servers/)
+    assert.match(
+      wire.log(),
+      /--enable-aggregator-routing has no effect: the server always calls aggregated API servers/,
+    )
     assert.doesNotMatch(wire.log(), /StorageVersionHash/)
   })
 
