@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util'
 
 import { build, type BuildOptions, type Plugin } from 'esbuild'
 
+import { bundleConsole } from './console-bundle.ts'
 import { bundleKubectl } from './kubectl-bundle.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -68,6 +69,7 @@ async function main(): Promise<void> {
   )
   checkAscii()
   copyAssets()
+  await bundleConsole(join(DIST, 'console', 'page'))
   if (options.into !== undefined) return
   emitTypes()
   report(entries.map(([name]) => name))
@@ -193,7 +195,7 @@ function emitTypes(): void {
       outDir: './types',
     },
     include: ['../src'],
-    exclude: ['../src/**/*.test.ts', '../src/**/*.suite.ts', '../src/**/*.fixture.ts', '../src/dashboard'],
+    exclude: ['../src/**/*.test.ts', '../src/**/*.suite.ts', '../src/**/*.fixture.ts', '../src/console'],
   }
   const project = join(DIST, 'tsconfig.types.json')
   writeFileSync(project, JSON.stringify(options))

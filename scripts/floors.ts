@@ -69,7 +69,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'cluster-agent': [...COMPONENT, 'auth', 'component', 'supervisor'],
   // The server of many clusters: its own cluster in the process, people, tunnels and the proxy.
   management: [...WHOLE, 'resources', 'cluster', 'provision', 'supervisor', 'cluster-agent'],
-  dashboard: ['meta', 'apis'],
+  // The page in the browser. Nothing of the server is in it.
+  console: ['lib', 'meta', 'apis', 'model'],
   testing: [...WHOLE, 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster'],
   cmd: [
     ...WHOLE,
@@ -195,7 +196,7 @@ function checkNames({ path, room }: Source): string[] {
     )
   }
   for (const part of path.split('/')) {
-    const name = part.replace(/(\.test|\.suite)?\.ts$/, '')
+    const name = part.replace(/(\.test|\.suite)?\.tsx?$/, '')
     if (BANNED_NAMES.has(name)) complaints.push(`${path}: "${name}" says nothing; name the file for what lives there`)
   }
   return complaints
@@ -218,14 +219,14 @@ function checkImport(source: Source, { specifier }: Import, files: ReadonlyMap<s
       `${path}: room "${room}" may not import "${targetRoom}" ("${specifier}"); what both need belongs on a lower floor`,
     )
   }
-  if (!files.has(target) && !target.endsWith('.json')) complaints.push(`${path}: "${specifier}" does not exist`)
+  if (!files.has(target) && !/\.(?:json|css)$/.test(target)) complaints.push(`${path}: "${specifier}" does not exist`)
   return complaints
 }
 
 function checkOutside({ path, room }: Source, specifier: string): string[] {
   if (specifier.startsWith('.')) return [`${path}: "${specifier}" leaves src; a test imports test/kits as "#kits/…"`]
-  return room === 'dashboard' && specifier.startsWith('node:')
-    ? [`${path}: the dashboard runs in a browser: no "${specifier}"`]
+  return room === 'console' && specifier.startsWith('node:') && !isForTests(path)
+    ? [`${path}: the console runs in a browser: no "${specifier}"`]
     : []
 }
 

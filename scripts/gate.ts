@@ -24,6 +24,7 @@ interface Step {
 const STATIC_CHECKS: readonly Step[] = [
   { name: 'format (npm run format repairs it)', command: [join(BIN, 'oxfmt'), '--check'] },
   { name: 'types', command: [join(BIN, 'tsc'), '-p', '.'] },
+  { name: 'types of the console', command: [join(BIN, 'tsc'), '-p', 'src/console'] },
   { name: 'lint', command: [join(BIN, 'oxlint'), '--deny-warnings'] },
   { name: 'dead code', command: [join(BIN, 'knip'), '--no-progress'] },
   { name: 'generated files (npm run gen repairs them)', command: [process.execPath, 'scripts/gen-apis.ts', '--check'] },

@@ -40,6 +40,7 @@ const SYSTEM_PACKAGES = [
   { program: 'ssh', aptPackage: 'openssh-client', needs: 'machines reached over SSH' },
   { program: 'tcpdump', aptPackage: 'tcpdump', needs: 'packets between nodes' },
   { program: 'dbus-daemon', aptPackage: 'dbus-daemon', needs: 'the kubelet and systemd on a message bus' },
+  { program: 'chromium', aptPackage: 'chromium', needs: 'the console in a browser' },
   { program: 'systemd-inhibit', aptPackage: 'systemd', needs: 'graceful node shutdown' },
   ...CONTAINER_PACKAGES,
   { program: '/bin/busybox', aptPackage: 'busybox-static', needs: 'real containers in tests' },
@@ -141,7 +142,12 @@ function bundledNode() {
  * take. Each state of the sources has a folder of its own, because a cluster that runs goes on reading from its one.
  */
 function bundleOfSources(node) {
-  const files = ['package-lock.json', 'scripts/build.ts', ...sourceFiles(join(ROOT, 'src'))]
+  const files = [
+    'package-lock.json',
+    'scripts/build.ts',
+    'scripts/console-bundle.ts',
+    ...sourceFiles(join(ROOT, 'src')),
+  ]
   const state = createHash('sha256')
   for (const file of files) {
     const { size, mtimeMs } = statSync(join(ROOT, file))

@@ -13,7 +13,7 @@ const KITS = new URL('../test/kits/', import.meta.url)
 
 /** Paths are relative to `src`; those of test/kits begin with `kits/`. */
 function readSources(folder: URL, prefix = ''): [path: string, text: string][] {
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path))
   return files.map((path) => [prefix + path.replaceAll('\\', '/'), readFileSync(new URL(path, folder), 'utf8')])
 }
 
@@ -24,6 +24,9 @@ const ENTRIES = [
   'client/public-api.ts',
   'control-plane/start.ts',
   'testing/public-api.ts',
+  'console/main.tsx',
+  'console/lists/worker-entry.ts',
+  'console/browser/style-sheets.d.ts',
 ]
 
 describe('TypeScript sources', () => {
@@ -134,7 +137,7 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     { 'kubelet/a.ts': `import { MemoryRuntime } from '../../test/kits/cri/memory-runtime.ts'` },
     /kubelet\/a\.ts: "\.\.\/\.\.\/test\/kits\/cri\/memory-runtime\.ts" leaves src/,
   ],
-  ['a dashboard that needs Node', { 'dashboard/main.ts': `import { x } from 'node:fs'` }, /runs in a browser/],
+  ['a console that needs Node', { 'console/main.ts': `import { x } from 'node:fs'` }, /runs in a browser/],
 ]
 
 describe('the check of layers', () => {

@@ -1,0 +1,100 @@
+/**
+ * Bundles the console (src/console) into a folder: `index.html`, and `assets/` with the hash of each file in its name.
+ * Beside each asset are its compressed forms. `npm run console` builds for a checkout, and scripts/build.ts for the
+ * package.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+
+import { build, type BuildOptions, type Metafile } from 'esbuild'
+
+const CONSOLE = join(import.meta.dirname, '..', 'src', 'console')
+const SRC = join(CONSOLE, '..')
+
+export interface ConsoleSizes {
+  /** Gzipped bytes by the name of the file. */
+  readonly gzip: Readonly<Record<string, number>>
+  /** Gzipped bytes of all that the first page loads. */
+  readonly first: number
+}
+
+export async function bundleConsole(folder: string): Promise<ConsoleSizes> {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(join(folder, 'assets'), { recursive: true })
+  const worker = await bundle(folder, { lists: join(CONSOLE, 'lists', 'worker-entry.ts') })
+  const workerUrl = `/ui/assets/${outputOf(worker, 'lists/worker-entry.ts')}`
+  const page = await bundle(folder, { main: join(CONSOLE, 'main.tsx') }, { LIST_WORKER_URL: JSON.stringify(workerUrl) })
+  const main = outputOf(page, 'main.tsx')
+  const style = basename(
+    Object.entries(page.outputs).find(([, { entryPoint }]) => entryPoint?.endsWith('main.tsx'))?.[1].cssBundle ?? '',
+  )
+  const html = readFileSync(join(CONSOLE, 'index.html'), 'utf8')
+    .replace('__MAIN__', `/ui/assets/${main}`)
+    .replace('__STYLE__', `/ui/assets/${style}`)
+  writeFileSync(join(folder, 'index.html'), html)
+  const files = [...Object.keys(worker.outputs), ...Object.keys(page.outputs)].map((path) => basename(path))
+  const gzip = Object.fromEntries(files.map((file) => [file, compress(join(folder, 'assets', file))]))
+  const loaded = [...staticImports(page, main), style, basename(workerUrl)]
+  return { gzip, first: gzipSync(html).length + loaded.reduce((sum, file) => sum + (gzip[file] ?? 0), 0) }
+}
+
+async function bundle(
+  folder: string,
+  entryPoints: Record<string, string>,
+  define: Record<string, string> = {},
+): Promise<Metafile> {
+  const options: BuildOptions = {
+    entryPoints,
+    outdir: join(folder, 'assets'),
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'browser',
+    target: ['chrome123', 'firefox120', 'safari17.5'],
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    alias: Object.fromEntries(['meta', 'apis', 'model', 'lib'].map((room) => [`#${room}`, join(SRC, room)])),
+    define,
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+    metafile: true,
+  }
+  const { metafile } = await build(options)
+  if (metafile === undefined) throw new Error('esbuild wrote no list of its files')
+  return metafile
+}
+
+function outputOf({ outputs }: Metafile, entry: string): string {
+  const found = Object.entries(outputs).find(([, { entryPoint }]) => entryPoint?.endsWith(entry))
+  if (found === undefined) throw new Error(`esbuild built no file for ${entry}`)
+  return basename(found[0])
+}
+
+/** The file and those that it imports at once. */
+function staticImports({ outputs }: Metafile, file: string): readonly string[] {
+  const found = new Set([file])
+  for (const name of found) {
+    const output = Object.entries(outputs).find(([path]) => basename(path) === name)?.[1]
+    for (const { path, kind } of output?.imports ?? []) if (kind === 'import-statement') found.add(basename(path))
+  }
+  return [...found]
+}
+
+/** Returns the size of the gzipped form. */
+function compress(file: string): number {
+  const bytes = readFileSync(file)
+  const gzip = gzipSync(bytes, { level: 9 })
+  writeFileSync(`${file}.gz`, gzip)
+  writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }))
+  return gzip.length
+}
+
+if (import.meta.main) {
+  const { gzip, first } = await bundleConsole(join(CONSOLE, 'page'))
+  for (const [file, bytes] of Object.entries(gzip)) console.log(`${(bytes / 1000).toFixed(1).padStart(7)} kB  ${file}`)
+  console.log(`${(first / 1000).toFixed(1).padStart(7)} kB  for the first page`)
+}

@@ -1,0 +1,39 @@
+/** The session: its user, and whether this server has one cluster (`hyperkube up`) or many (`hyperkube server`). */
+import { signal, type Signal } from '@preact/signals'
+
+import { sendForJson } from '../api/request.ts'
+
+export interface SessionUser {
+  readonly name: string
+  readonly username: string
+  readonly displayName?: string
+  readonly isAdministrator?: boolean
+  readonly mustChangePassword?: boolean
+  readonly groups?: readonly string[]
+}
+
+export interface LoginProvider {
+  readonly name: string
+  readonly type: string
+  readonly displayName: string
+}
+
+export interface Session {
+  readonly mode: 'one-cluster' | 'many-clusters'
+  readonly version: string
+  readonly user: SessionUser | null
+  readonly clusters?: readonly { readonly name: string; readonly displayName: string }[]
+  readonly providers?: readonly LoginProvider[]
+}
+
+/** Undefined until the server has answered. */
+export const session: Signal<Session | undefined> = signal(undefined)
+/** The session has ended while the page was in use. The page stays, under a log-in dialog. */
+export const isSessionExpired: Signal<boolean> = signal(false)
+
+export async function loadSession(): Promise<Session> {
+  const loaded = await sendForJson<Session>('/ui/session')
+  session.value = loaded
+  if (loaded.user !== null) isSessionExpired.value = false
+  return loaded
+}

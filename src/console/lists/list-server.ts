@@ -1,0 +1,170 @@
+/** The lists of a page: follows each and sends the page the rows that it shows, at most ten times a second. */
+import { RequestError } from '../api/request.ts'
+import { follow, type FollowTools, type Listener } from './follow.ts'
+import type { FromWorker, ListSource, ListState, ListView, Row, ToWorker } from './messages.ts'
+import { OrderedRows } from './ordered-rows.ts'
+
+export interface ListServerTools extends FollowTools {
+  readonly now: () => number
+  readonly post: (message: FromWorker) => void
+}
+
+const POST_EVERY_MS = 100
+/** Hidden pages keep their watches for so long. */
+const HIDDEN_MS = 30_000
+const STATUS_COLUMNS = ['Status', 'Phase', 'Type']
+const MAX_COUNTS = 12
+
+export class ListServer {
+  readonly #tools: ListServerTools
+  readonly #lists = new Map<number, FollowedList>()
+  #hidden: AbortController | undefined
+
+  constructor(tools: ListServerTools) {
+    this.#tools = tools
+  }
+
+  handle(message: ToWorker): void {
+    if (message.type === 'visible') return this.#showOrHide(message.isVisible)
+    if (message.type === 'open') {
+      this.#lists.get(message.id)?.close()
+      const list = new FollowedList(message.id, message.source, message.view, this.#tools)
+      this.#lists.set(message.id, list)
+      return list.start()
+    }
+    if (message.type === 'view') return this.#lists.get(message.id)?.setView(message.view)
+    this.#lists.get(message.id)?.close()
+    this.#lists.delete(message.id)
+  }
+
+  #showOrHide(isVisible: boolean): void {
+    this.#hidden?.abort()
+    this.#hidden = undefined
+    if (isVisible) {
+      for (const list of this.#lists.values()) list.start()
+      return
+    }
+    const hidden = new AbortController()
+    this.#hidden = hidden
+    const stop = (): void => {
+      for (const list of this.#lists.values()) list.stop()
+    }
+    this.#tools.sleep(HIDDEN_MS, hidden.signal).then(stop, () => undefined)
+  }
+}
+
+class FollowedList {
+  readonly #id: number
+  readonly #source: ListSource
+  readonly #tools: ListServerTools
+  readonly #rows = new OrderedRows()
+  #view: ListView
+  #state: ListState = { type: 'loading' }
+  #remaining = 0
+  /** The pages of a list that replaces an earlier one. */
+  #replacement: Row[] | undefined
+  #running: AbortController | undefined
+  #isPosting = false
+  readonly #closed = new AbortController()
+
+  constructor(id: number, source: ListSource, view: ListView, tools: ListServerTools) {
+    this.#id = id
+    this.#source = source
+    this.#view = view
+    this.#tools = tools
+  }
+
+  /** Follows the list, if that is not so already. */
+  start(): void {
+    if (this.#running !== undefined || this.#closed.signal.aborted) return
+    const running = new AbortController()
+    this.#running = running
+    follow(this.#source, this.#listener(), this.#tools, running.signal).catch((error: unknown) => {
+      this.#running = undefined
+      const { code = 0, status = {}, message } = error instanceof RequestError ? error : { message: String(error) }
+      this.#setState({ type: 'failed', code, reason: status.reason ?? '', message })
+    })
+  }
+
+  /** Ends the watch; the rows stay. */
+  stop(): void {
+    if (this.#running === undefined) return
+    this.#running.abort()
+    this.#running = undefined
+    this.#setState({ type: 'stale', sinceMs: this.#tools.now(), message: 'The page was hidden' })
+  }
+
+  close(): void {
+    this.#closed.abort()
+    this.#running?.abort()
+  }
+
+  setView(view: ListView): void {
+    this.#view = view
+    this.#post()
+  }
+
+  #listener(): Listener {
+    return {
+      columns: (columns) => (this.#rows.columns = columns),
+      page: (rows, { isFirst, isLast, remaining }) => {
+        if (isFirst) this.#replacement = this.#rows.size > 0 ? [] : undefined
+        this.#remaining = remaining
+        if (this.#replacement === undefined) for (const row of rows) this.#rows.put(row)
+        else this.#replacement.push(...rows)
+        if (isLast && this.#replacement !== undefined) this.#rows.replace(this.#replacement)
+        if (isLast) this.#replacement = undefined
+        // The first rows are shown at once.
+        if (isFirst) this.#post()
+        else this.#postSoon()
+      },
+      changed: (row) => {
+        this.#rows.put(row)
+        this.#postSoon()
+      },
+      deleted: (uid) => {
+        this.#rows.delete(uid)
+        this.#postSoon()
+      },
+      live: () => this.#setState({ type: 'live' }),
+      lost: ({ message }) => {
+        const sinceMs = this.#state.type === 'stale' ? this.#state.sinceMs : this.#tools.now()
+        this.#setState({ type: 'stale', sinceMs, message })
+      },
+    }
+  }
+
+  #setState(state: ListState): void {
+    this.#state = state
+    this.#post()
+  }
+
+  #postSoon(): void {
+    if (this.#isPosting) return
+    this.#isPosting = true
+    const post = (): void => {
+      this.#isPosting = false
+      this.#post()
+    }
+    this.#tools.sleep(POST_EVERY_MS, this.#closed.signal).then(post, () => undefined)
+  }
+
+  #post(): void {
+    if (this.#closed.signal.aborted) return
+    const ordered = this.#rows.ordered(this.#view)
+    const { columns } = this.#rows
+    const from = Math.max(0, Math.min(this.#view.from, ordered.length - this.#view.count))
+    const status = STATUS_COLUMNS.find((name) => columns.some((column) => column.name === name)) ?? ''
+    this.#tools.post({
+      id: this.#id,
+      state: this.#state,
+      columns,
+      loaded: this.#rows.size,
+      expected: this.#rows.size + this.#remaining,
+      shown: ordered.length,
+      from,
+      rows: ordered.slice(from, from + this.#view.count),
+      counts: this.#rows.counts(status, MAX_COUNTS),
+    })
+  }
+}

@@ -1,0 +1,71 @@
+/** The messages between the page and the worker that holds its lists. */
+
+export interface Column {
+  readonly name: string
+  readonly type: string
+  readonly format: string
+  readonly description: string
+  /** 0: shown by default. */
+  readonly priority: number
+}
+
+export interface Row {
+  readonly uid: string
+  readonly namespace: string
+  readonly name: string
+  readonly version: string
+  /** Milliseconds since 1970; 0 if unknown. */
+  readonly createdAt: number
+  /** It is being deleted. */
+  readonly isDeleting: boolean
+  readonly labels: Readonly<Record<string, string>>
+  readonly cells: readonly Cell[]
+}
+
+export type Cell = string | number | boolean | null
+
+/** The objects of a list. */
+export interface ListSource {
+  /** Path of the list, with selectors in its query. */
+  readonly path: string
+}
+
+/** The part of a list that the page shows. */
+export interface ListView {
+  readonly filter: string
+  /** A column, `@age`, `@name` or `@namespace`. Empty: the order of the server. */
+  readonly sort: string
+  readonly isDescending: boolean
+  readonly from: number
+  readonly count: number
+}
+
+export type ToWorker =
+  | { readonly type: 'open'; readonly id: number; readonly source: ListSource; readonly view: ListView }
+  | { readonly type: 'view'; readonly id: number; readonly view: ListView }
+  | { readonly type: 'close'; readonly id: number }
+  /** The page is hidden or visible again. Hidden pages end their watches. */
+  | { readonly type: 'visible'; readonly isVisible: boolean }
+
+export type ListState =
+  | { readonly type: 'loading' }
+  | { readonly type: 'live' }
+  /** Rows are what the server sent until `sinceMs`. */
+  | { readonly type: 'stale'; readonly sinceMs: number; readonly message: string }
+  | { readonly type: 'failed'; readonly code: number; readonly reason: string; readonly message: string }
+
+export interface FromWorker {
+  readonly id: number
+  readonly state: ListState
+  readonly columns: readonly Column[]
+  /** Objects in memory, and about how many the server has in all. */
+  readonly loaded: number
+  readonly expected: number
+  /** Rows that fit the filter. */
+  readonly shown: number
+  /** Index of `rows[0]` among those shown. */
+  readonly from: number
+  readonly rows: readonly Row[]
+  /** Rows by the text of the status column, for kinds that have one. */
+  readonly counts: Readonly<Record<string, number>>
+}

@@ -1,0 +1,99 @@
+/** Decodes the Tables that an API server makes of its objects. */
+import type { Cell, Column, Row } from './messages.ts'
+
+export const TABLE_ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
+
+export interface Table {
+  readonly kind?: string
+  readonly metadata?: {
+    readonly resourceVersion?: string
+    readonly continue?: string
+    readonly remainingItemCount?: number
+  }
+  readonly columnDefinitions?: readonly Partial<Column>[]
+  readonly rows?: readonly TableRow[]
+  /** Of servers that make no Tables of this kind. */
+  readonly items?: readonly PartialObject[]
+}
+
+interface TableRow {
+  readonly cells?: readonly Cell[]
+  readonly object?: PartialObject
+}
+
+interface PartialObject {
+  readonly metadata?: {
+    readonly uid?: string
+    readonly name?: string
+    readonly namespace?: string
+    readonly resourceVersion?: string
+    readonly creationTimestamp?: string
+    readonly deletionTimestamp?: string
+    readonly labels?: Readonly<Record<string, string>>
+  }
+}
+
+export function columnsOf({ columnDefinitions, items }: Table): readonly Column[] | undefined {
+  const definitions = columnDefinitions ?? (items === undefined ? undefined : PLAIN)
+  return definitions?.map(({ name = '', type = 'string', format = '', description = '', priority = 0 }) => ({
+    name,
+    type,
+    format,
+    description,
+    priority,
+  }))
+}
+
+const PLAIN: readonly Partial<Column>[] = [{ name: 'Name' }, { name: 'Age' }]
+
+const NO_LABELS: Readonly<Record<string, string>> = {}
+
+export function rowsOf({ rows, items = [] }: Table): Row[] {
+  if (rows !== undefined) return rows.map(({ cells = [], object = {} }) => rowOf(object, cells))
+  return items.map((object) => rowOf(object, [object.metadata?.name ?? '', '']))
+}
+
+function rowOf({ metadata = {} }: PartialObject, cells: readonly Cell[]): Row {
+  const { uid = '', name = '', namespace = '', resourceVersion: version = '', creationTimestamp } = metadata
+  return {
+    uid: uid === '' ? `${namespace}/${name}` : uid,
+    namespace,
+    name,
+    version,
+    createdAt: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    labels: metadata.labels ?? NO_LABELS,
+    cells,
+  }
+}
+
+export interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
+  readonly object: Table &
+    PartialObject & { readonly code?: number; readonly message?: string; readonly reason?: string }
+}
+
+/** The resource version of an event, from which a watch goes on. */
+export function versionOf({ object }: WatchEvent): string {
+  return object.rows?.at(-1)?.object?.metadata?.resourceVersion ?? object.metadata?.resourceVersion ?? ''
+}
+
+/** Cuts a stream of bytes into lines of JSON. */
+export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  let rest = ''
+  for await (const text of readTexts(body)) {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines.filter((line) => line !== '')
+  }
+}
+
+/** Not every browser iterates over streams. */
+async function* readTexts(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader()
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value
+  } finally {
+    await reader.cancel().catch(() => undefined)
+  }
+}

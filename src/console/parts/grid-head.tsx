@@ -1,0 +1,51 @@
+/** The head of a list: each column sorts by a click, and by a second one the other way round. */
+import type { VNode } from 'preact'
+
+import { location, setQuery } from '../routing/router.tsx'
+import { isAge, type VisibleColumn } from './visible-columns.ts'
+
+export interface GridHeadProps {
+  readonly columns: readonly VisibleColumn[]
+  readonly showNamespace: boolean
+}
+
+export function GridHead({ columns, showNamespace }: GridHeadProps): VNode {
+  return (
+    <thead>
+      <tr>
+        {showNamespace && <Header name="Namespace" sort="@namespace" />}
+        {columns.map(({ column }) => (
+          <Header
+            key={column.name}
+            name={column.name}
+            sort={isAge(column) ? '@age' : column.name}
+            title={column.description}
+          />
+        ))}
+      </tr>
+    </thead>
+  )
+}
+
+interface HeaderProps {
+  readonly name: string
+  readonly sort: string
+  readonly title?: string
+}
+
+function Header({ name, sort, title = '' }: HeaderProps): VNode {
+  const { sort: current = '', desc = '' } = location.value.query
+  const isSorted = current === sort
+  const isDescending = isSorted && desc === '1'
+  const direction = isDescending ? 'descending' : 'ascending'
+  return (
+    <th scope="col" title={title} aria-sort={isSorted ? direction : 'none'}>
+      <button type="button" onClick={() => setQuery({ sort, desc: isSorted && !isDescending ? '1' : '' })}>
+        {name}
+        <span aria-hidden="true" class="arrow">
+          {isSorted && (isDescending ? '↓' : '↑')}
+        </span>
+      </button>
+    </th>
+  )
+}

@@ -1,0 +1,97 @@
+/** Tests the pure parts of a list: ages, colours of states, the rows in sight, and the names of kinds. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Kind } from '../api/kinds.ts'
+import { formatAge } from './age.ts'
+import { groupKinds, titleOf } from './kind-groups.ts'
+import { rowsInSight, spacersOf } from './row-window.ts'
+import { toneOf } from './tone.ts'
+
+describe('formatAge()', () => {
+  const cases: readonly (readonly [seconds: number, text: string])[] = [
+    [-5, '0s'],
+    [119, '119s'],
+    [120, '2m'],
+    [185, '3m5s'],
+    [3600, '60m'],
+    [3 * 3600, '3h'],
+    [3 * 3600 + 60, '3h1m'],
+    [86_400, '24h'],
+    [3 * 86_400 + 3600, '3d1h'],
+    [40 * 86_400, '40d'],
+    [3 * 365 * 86_400, '3y'],
+  ]
+  for (const [seconds, text] of cases) {
+    it(`formats ${seconds} s as ${text}`, () => assert.equal(formatAge(seconds * 1000), text))
+  }
+})
+
+describe('toneOf()', () => {
+  const cases: readonly (readonly [column: string, text: string, tone: string | undefined])[] = [
+    ['Status', 'Running', 'good'],
+    ['Status', 'CrashLoopBackOff', 'bad'],
+    ['Status', 'Init:0/1', 'busy'],
+    ['Ready', '1/2', 'busy'],
+    ['Ready', '2/2', undefined],
+    ['Status', 'NotReady', 'bad'],
+    ['Status', 'Ready,SchedulingDisabled', undefined],
+    ['Name', 'Running', undefined],
+  ]
+  for (const [column, text, tone] of cases) {
+    it(`returns ${tone} for ${column} ${text}`, () => assert.equal(toneOf(column, text), tone))
+  }
+})
+
+describe('the rows in sight', () => {
+  it('include spare rows around the viewport', () => {
+    assert.deepEqual(rowsInSight({ total: 1000, scrollTop: 3200, clientHeight: 320 }), { from: 88, count: 34 })
+  })
+
+  it('can be the last ones of a list that is higher than an element may be', () => {
+    const total = 10_000_000
+    const { from } = rowsInSight({ total, scrollTop: 8_000_000, clientHeight: 640 })
+    assert.ok(from > total - 100)
+  })
+
+  it('have spacers that keep the height of the list', () => {
+    assert.deepEqual(spacersOf({ total: 100, from: 10, count: 30 }), [320, 1920])
+  })
+})
+
+describe('groupKinds()', () => {
+  const rest = { version: 'v1', singular: '', isNamespaced: true, verbs: [], shortNames: [], categories: [] }
+  const kind = (plural: string, group: string, name: string): Kind => ({
+    ...rest,
+    group,
+    plural,
+    kind: name,
+    subresources: [],
+  })
+
+  it('puts kinds of other API groups below Custom, and the rest of Kubernetes below Other kinds', () => {
+    const kinds = [
+      kind('pods', '', 'Pod'),
+      kind('widgets', 'example.com', 'Widget'),
+      kind('csinodes', 'storage.k8s.io', 'CSINode'),
+    ]
+    assert.deepEqual(
+      groupKinds(kinds).map(({ title, kinds: [first] }) => [title, first?.kind]),
+      [
+        ['Workloads', 'Pod'],
+        ['Custom', 'Widget'],
+        ['Other kinds', 'CSINode'],
+      ],
+    )
+  })
+
+  it('names kinds in the plural', () => {
+    const titles = [
+      ['PersistentVolumeClaim', 'persistentvolumeclaims', 'Persistent Volume Claims'],
+      ['Ingress', 'ingresses', 'Ingresses'],
+      ['NetworkPolicy', 'networkpolicies', 'Network Policies'],
+      ['Endpoints', 'endpoints', 'Endpoints'],
+    ] as const
+    for (const [name, plural, title] of titles) assert.equal(titleOf({ kind: name, plural }), title)
+  })
+})

@@ -1,0 +1,69 @@
+/** One row of a list. */
+import type { VNode } from 'preact'
+
+import type { Column, Row } from '../lists/messages.ts'
+import type { KindInUrl } from '../routing/location.ts'
+import { Link, location } from '../routing/router.tsx'
+import { formatAge } from './age.ts'
+import { toneOf } from './tone.ts'
+import { isAge, type VisibleColumn } from './visible-columns.ts'
+
+export interface GridRowProps {
+  readonly row: Row
+  /** For readers of the screen: the first row of the list has index 2, behind the head. */
+  readonly index: number
+  readonly columns: readonly VisibleColumn[]
+  readonly cluster: string
+  readonly kind: KindInUrl
+  readonly showNamespace: boolean
+  readonly nowMs: number
+  readonly isSelected: boolean
+  readonly select: () => void
+  readonly open: (row: Row) => void
+}
+
+export function GridRow(props: GridRowProps): VNode {
+  const { row, index, columns, showNamespace, isSelected, select, open } = props
+  return (
+    <tr
+      aria-rowindex={index}
+      aria-selected={isSelected}
+      class={isSelected ? 'is-selected' : undefined}
+      onClick={select}
+      onDblClick={() => open(row)}
+    >
+      {showNamespace && <td class="cell-namespace">{row.namespace}</td>}
+      {columns.map(({ column, at }) => (
+        <td key={column.name} class={classOf(column)}>
+          {contentOf(props, column, at)}
+        </td>
+      ))}
+    </tr>
+  )
+}
+
+function contentOf({ row, cluster, kind, nowMs }: GridRowProps, column: Column, at: number): VNode | string {
+  if (isAge(column)) return row.createdAt === 0 ? '' : formatAge(nowMs - row.createdAt)
+  const text = String(row.cells[at] ?? '')
+  if (at === 0) {
+    const to = { page: 'object', cluster, kind, namespace: row.namespace, name: row.name, tab: '' } as const
+    return (
+      <Link to={to} query={keptQuery()} title={text}>
+        {text}
+      </Link>
+    )
+  }
+  const tone = toneOf(column.name, text)
+  return tone === undefined ? text : <span class={`tone tone-${tone}`}>{text}</span>
+}
+
+function classOf({ name, type }: Column): string | undefined {
+  if (name === 'Name') return 'cell-name'
+  return type === 'integer' || type === 'number' ? 'cell-number' : undefined
+}
+
+/** The part of the query that goes on from page to page. */
+export function keptQuery(): Record<string, string> {
+  const { ns = '' } = location.value.query
+  return ns === '' ? {} : { ns }
+}

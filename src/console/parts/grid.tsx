@@ -1,0 +1,120 @@
+/**
+ * The rows of a list in a window that scrolls. Only the rows in sight are in the document, so any number of objects costs
+ * the same.
+ */
+import type { RefObject, VNode } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+
+import { every, now } from '../browser/time.ts'
+import type { FromWorker, Row } from '../lists/messages.ts'
+import type { KindInUrl } from '../routing/location.ts'
+import { go } from '../routing/router.tsx'
+import { GridHead } from './grid-head.tsx'
+import { GridRow, keptQuery } from './grid-row.tsx'
+import { rowsInSight, spacersOf } from './row-window.ts'
+import { visibleColumns } from './visible-columns.ts'
+
+export interface GridProps {
+  readonly data: FromWorker | undefined
+  readonly cluster: string
+  readonly kind: KindInUrl
+  readonly showNamespace: boolean
+  /** Called when other rows come in sight. */
+  readonly onVisible: (from: number, count: number) => void
+}
+
+export function Grid({ data, cluster, kind, showNamespace, onVisible }: GridProps): VNode {
+  const box = useRef<HTMLDivElement>(null)
+  const [selected, setSelected] = useState('')
+  const nowMs = useNow()
+  const { shown: total = 0, from = 0, rows = [] } = data ?? {}
+  const show = useRowsInSight(box, total, onVisible)
+  const columns = visibleColumns(data?.columns ?? [])
+  const [before, after] = spacersOf({ total, from, count: rows.length })
+  const open = (row: Row): void =>
+    go({ page: 'object', cluster, kind, namespace: row.namespace, name: row.name, tab: '' }, keptQuery())
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const row = rowForKey(event, rows, selected)
+    if (row === undefined) return
+    event.preventDefault()
+    if (event.key === 'Enter') open(row)
+    else setSelected(row.uid)
+  }
+  const isStale = data?.state.type === 'stale'
+  return (
+    <div
+      class={isStale ? 'grid is-stale' : 'grid'}
+      ref={box}
+      onScroll={show}
+      tabIndex={0}
+      role="region"
+      aria-label="Objects"
+      onKeyDown={onKeyDown}
+    >
+      <table aria-rowcount={total + 1}>
+        <GridHead columns={columns} showNamespace={showNamespace} />
+        <tbody>
+          <Spacer px={before} span={columns.length + 1} />
+          {rows.map((row, at) => (
+            <GridRow
+              key={row.uid}
+              {...{ row, columns, cluster, kind, showNamespace, nowMs, open }}
+              index={from + at + 2}
+              isSelected={row.uid === selected}
+              select={() => setSelected(row.uid)}
+            />
+          ))}
+          <Spacer px={after} span={columns.length + 1} />
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** Takes the height of the rows that are not in the document. */
+function Spacer({ px, span }: { readonly px: number; readonly span: number }): VNode | null {
+  return px <= 0 ? null : (
+    <tr aria-hidden="true" class="spacer" style={{ height: `${px}px` }}>
+      <td colSpan={span} />
+    </tr>
+  )
+}
+
+/** Reports the rows in sight now and when the box changes its size. Returns a function that reports them again. */
+function useRowsInSight(
+  box: RefObject<HTMLDivElement | null>,
+  total: number,
+  onVisible: (from: number, count: number) => void,
+): () => void {
+  const show = (): void => {
+    const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
+    const { from, count } = rowsInSight({ total, scrollTop, clientHeight })
+    onVisible(from, count)
+  }
+  useEffect(() => {
+    const observer = new ResizeObserver(show)
+    if (box.current !== null) observer.observe(box.current)
+    return () => observer.disconnect()
+  }, [total])
+  return show
+}
+
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, Enter: 0 }
+
+/** The row that a key selects or opens; undefined for other keys. */
+function rowForKey(event: KeyboardEvent, rows: readonly Row[], selected: string): Row | undefined {
+  const step = STEPS[event.key]
+  // Enter on a link or a button is theirs.
+  if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return undefined
+  if (event.key === 'Enter' && event.target !== event.currentTarget) return undefined
+  const at = rows.findIndex(({ uid }) => uid === selected)
+  if (at < 0) return step === 0 ? undefined : rows[0]
+  return rows[Math.min(rows.length - 1, Math.max(0, at + step))]
+}
+
+/** The time, anew every second. */
+function useNow(): number {
+  const [time, setTime] = useState(now())
+  useEffect(() => every(1000, () => setTime(now())), [])
+  return time
+}
