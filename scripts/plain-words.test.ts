@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { compareCounts, countByRoom, findBannedWords, readLimits, readSources } from './plain-words.ts'
+import {
+  compareCounts,
+  countByRoom,
+  findBannedProse,
+  findBannedWords,
+  readLimits,
+  readPages,
+  readSources,
+} from './plain-words.ts'
 
 function wordsIn(source: string): string[] {
   return findBannedWords(source).map(({ line, word }) => `${line} ${word}`)
@@ -22,8 +30,9 @@ describe('findBannedWords', () => {
       "log.info('Nothing was said')",
       "it('has a file of its own', () => {})",
       '// It is let in.',
+      '// Nobody waits.',
     ]
-    assert.deepEqual(wordsIn(source.join('\n')), ['1 told', '2 said', '3 of its own', '4 is let'])
+    assert.deepEqual(wordsIn(source.join('\n')), ['1 told', '2 said', '3 of its own', '4 is let', '5 Nobody'])
   })
 
   it('finds comments that begin with What or Who', () => {
@@ -65,6 +74,23 @@ describe('findBannedWords', () => {
       '1 said',
       '1 wish',
     ])
+  })
+})
+
+describe('findBannedProse', () => {
+  it('finds banned words in a page, whatever their case', () => {
+    const page = 'A reader has the keys.\nWhoever reads it, and nobody else.'
+    assert.deepEqual(findBannedProse(page), [
+      { line: 2, word: 'Whoever' },
+      { line: 2, word: 'nobody' },
+    ])
+  })
+
+  it('finds none in the pages of this repository', () => {
+    const found = [...readPages()].flatMap(([path, page]) =>
+      findBannedProse(page).map(({ line, word }) => `${path}:${line}: ${word}`),
+    )
+    assert.deepEqual(found, [])
   })
 })
 

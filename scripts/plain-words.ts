@@ -11,12 +11,15 @@ import { join } from 'node:path'
 
 import { type Piece, splitSource } from './source-pieces.ts'
 
-const SOURCES = join(import.meta.dirname, '..', 'src')
+const ROOT = join(import.meta.dirname, '..')
+const SOURCES = join(ROOT, 'src')
 const LIMITS = join(import.meta.dirname, 'plain-words.json')
 
 /** Words that no identifier contains: `toldBy`, `isHeld`. Each has a plainer one in Kubernetes or Node. */
 const IDENTIFIER_WORDS = new Set(
-  'told said says wish wishes wished news held doom doomed dooms judge judges judged judgement heard asked'.split(' '),
+  'told said says wish wishes wished news held doom doomed dooms judge judges judged judgement heard asked whoever nobody somebody'.split(
+    ' ',
+  ),
 )
 
 /** Participles and vague nouns that are no names of types. */
@@ -24,10 +27,15 @@ const TYPE_NAMES = new Set(['Place', 'Places', 'Asked', 'Ask', 'Known', 'Held', 
 
 /** Phrases that no checked text contains. */
 const PHRASES =
-  /\b(?:told|said|wish(?:es|ed)?|news|held|doom(?:ed|s)?|judged?|judges|judgement|heard|of (?:its|their) own|as it is|(?:is|are|was|were|be|been|being) let)\b/gi
+  /\b(?:told|said|wish(?:es|ed)?|news|held|doom(?:ed|s)?|judged?|judges|judgement|heard|whoever|nobody|somebody|anybody|everybody|of (?:its|their) own|as it is|(?:is|are|was|were|be|been|being) let)\b/gi
 
 /** Words with which no comment begins, because its sentence then has no subject. */
-const BEGINNING = /^((?:\/\*\*?|\/\/)[\s*]*)(What|Who|Whoever|Whom|Whose)\b/
+const BEGINNING = /^((?:\/\*\*?|\/\/)[\s*]*)(What|Who|Whom|Whose)\b/
+
+/** Words that no page of `docs` contains. */
+const PROSE = /\b(?:whoever|nobody|somebody|anybody|everybody)\b/gi
+/** Generated from the output of judges and from names of upstream's tests. */
+const GENERATED_PAGES = new Set(['docs/judges.md', 'docs/conformance.md'])
 
 export interface Finding {
   readonly line: number
@@ -46,6 +54,11 @@ export function findBannedWords(source: string, path = ''): Finding[] {
   if (found.length === 0) return []
   const lineAt = lineCounter(source)
   return found.map(({ at, word }) => ({ line: lineAt(at), word }))
+}
+
+/** Every banned word in a page of Markdown. */
+export function findBannedProse(page: string): Finding[] {
+  return page.split('\n').flatMap((text, at) => [...text.matchAll(PROSE)].map(([word]) => ({ line: at + 1, word })))
 }
 
 /** Returns a function from an offset to the number of its line. */
@@ -94,6 +107,16 @@ export function readSources(): Map<string, string> {
   const paths = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
   const written = paths.filter((path) => path.endsWith('.ts') && !path.startsWith('apis/')).sort()
   return new Map(written.map((path) => [path, readFileSync(join(SOURCES, path), 'utf8')]))
+}
+
+/** The pages that people write, by path: those of `docs` and `src`, README.md and CHANGELOG.md. */
+export function readPages(): Map<string, string> {
+  const below = ['docs', 'src'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+  )
+  const pages = ['README.md', 'CHANGELOG.md', ...below.filter((path) => path.endsWith('.md'))].sort()
+  const written = pages.filter((path) => !GENERATED_PAGES.has(path))
+  return new Map(written.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]))
 }
 
 export function countByRoom(sources: ReadonlyMap<string, string>): Record<string, number> {

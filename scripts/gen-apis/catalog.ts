@@ -68,13 +68,13 @@ export interface CatalogResource {
 }
 `
 
-interface Place {
+interface RenderTarget {
   readonly name: string
   readonly version: string
   readonly groups: readonly ServedGroup[]
 }
 
-function renderResource(resource: ApiResource, all: readonly ApiResource[], place: Place): string {
+function renderResource(resource: ApiResource, all: readonly ApiResource[], target: RenderTarget): string {
   const { name, kind, namespaced, shortNames, categories, verbs, storageVersionHash: hash } = resource
   if (resource.singularName !== kind.toLowerCase()) throw new Error(`Unexpected singular of "${name}"`)
   const parts = [
@@ -85,8 +85,8 @@ function renderResource(resource: ApiResource, all: readonly ApiResource[], plac
     categories === undefined ? '' : `categories: ${list(categories)}`,
     verbs.join(' ') === EVERY_VERB ? '' : `verbs: ${list(verbs)}`,
     hash === undefined ? '' : `hash: '${hash}'`,
-    hash === undefined ? '' : renderStored(kind, hash, place),
-    renderGate(RESOURCE_GATES[`${place.name}/${name}`]),
+    hash === undefined ? '' : renderStored(kind, hash, target),
+    renderGate(RESOURCE_GATES[`${target.name}/${name}`]),
     renderSubresources(resource, all),
   ]
   return `{ ${parts.filter((part) => part !== '').join(', ')} }`
@@ -109,7 +109,7 @@ function renderSubresources({ name, kind }: ApiResource, all: readonly ApiResour
 }
 
 /** The storage version is in its hash: a digest over group, version and kind, of which there are few to try. */
-function renderStored(kind: string, hash: string, { name, version, groups }: Place): string {
+function renderStored(kind: string, hash: string, { name, version, groups }: RenderTarget): string {
   if (hash === storageHash(name, version, kind)) return ''
   const known = groups.flatMap(({ name: group, versions }) => versions.map((item) => [group, item.version] as const))
   for (const [group, candidate] of [...known, [name, 'v1beta1'] as const]) {

@@ -139,7 +139,7 @@ function volumeFor(
   }
 }
 
-/** Anyone who can create volumes can write any path: removes nothing outside of the folder. */
+/** Removes nothing outside of the folder, because users who create volumes choose the path. */
 async function remove(volume: PersistentVolume, folder: string, context: ControllerContext): Promise<void> {
   const { client, folders, signal } = context
   const path = volume.spec.hostPath?.path ?? ''

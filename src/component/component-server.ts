@@ -1,6 +1,6 @@
 /**
  * The secure port of a component: health, metrics, flags and configuration. The API server authenticates and authorizes
- * its clients through reviews; some paths are open to everybody.
+ * its clients through reviews; some paths need no credentials.
  */
 import type { Authenticate, Authorize } from '#auth/access.ts'
 import { createClientCertAuthenticator } from '#auth/authenticators/client-cert.ts'

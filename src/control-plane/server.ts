@@ -67,7 +67,7 @@ export async function assembleServer(
   environment.closing.defer(() => server.stop(environment.graceMs ?? environment.settings['request-timeout']))
   await sayThatWeAreHere(environment, registry, port)
   const service = createService(environment, registry)
-  // Before anybody can request it.
+  // Before the first request.
   await service.prepare(port)
   server.accept(listeners, serving.tls())
   await service.publish(port)

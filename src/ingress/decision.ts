@@ -41,7 +41,7 @@ export type Decision =
     }
 
 const MISSING: Decision = { is: 'answer', status: 404, text: 'default backend - 404' }
-const NOBODY: Decision = { is: 'answer', status: 503, text: '503 Service Temporarily Unavailable\n' }
+const UNAVAILABLE: Decision = { is: 'answer', status: 503, text: '503 Service Temporarily Unavailable\n' }
 const BAD_PATH: Decision = { is: 'answer', status: 400, text: '400 Bad Request\n' }
 /** The default port, which redirects omit. */
 const HTTPS_PORT = 443
@@ -55,10 +55,10 @@ export function decide(routingState: RoutingState, request: IngressRequest): Dec
   const route = routeFor(routingState.routes, host, normal)
   if (route === undefined)
     return routingState.defaultBackend === undefined ? MISSING : fallBack(routingState, sanitized)
-  if (route.options.closedBy !== undefined) return NOBODY
+  if (route.options.closedBy !== undefined) return UNAVAILABLE
   if (isRedirected(routingState, route, host, sanitized)) return redirect(host, sanitized)
   const { backend, options } = route
-  if (backend === undefined) return NOBODY
+  if (backend === undefined) return UNAVAILABLE
   const { rewriteTarget = '' } = options
   const target = rewriteTarget === '' ? sanitized.target : rewrittenTarget(rewriteTarget, route.groups, query)
   return passTo(routingState, backend, options, target)
@@ -66,7 +66,7 @@ export function decide(routingState: RoutingState, request: IngressRequest): Dec
 
 function passTo(routingState: RoutingState, backend: Backend, options: Route['options'], target: string): Decision {
   const endpoints = routingState.endpointsOf(backend)
-  if (endpoints.length === 0) return NOBODY
+  if (endpoints.length === 0) return UNAVAILABLE
   const { backendProtocol: scheme, connectTimeoutMs, readTimeoutMs } = options
   const service = `${backend.namespace}/${backend.service}:${backend.port}`
   return { is: 'pass', endpoints, target, scheme, connectTimeoutMs, readTimeoutMs, service }

@@ -36,7 +36,7 @@ export function recordPatch(recording: RecordContext, object: AnyObject): object
   return { metadata: { annotations: { [CHANGE_CAUSE]: cause } } }
 }
 
-/** Hidden in the annotation, because everybody who can read the object can read it. */
+/** Hidden in the annotation, because all readers of the object can read it. */
 const SECRET_FLAGS: ReadonlySet<string> = new Set(['password', 'token'])
 
 /** The line as upstream records it: arguments first, then each flag by its long name with its value. */

@@ -109,7 +109,7 @@ function ownedIp({ ip = '', ipMode = 'VIP' }: LoadBalancerIngress): string[] {
   return ip !== '' && ipMode === 'VIP' ? [ip] : []
 }
 
-/** A range for everybody counts as none. */
+/** A range with all addresses counts as none. */
 function sourceRangesOf(texts: readonly string[], family: IpFamily): string[] {
   const all = texts.flatMap((text) => parseCidr(text.trim(), { sloppy: true }) ?? [])
   const own = all.filter((range) => range.family === bits(family))

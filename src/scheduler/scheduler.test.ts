@@ -100,7 +100,7 @@ describe('Scheduler', () => {
     const { queue, errors, notes } = start(
       {
         preFilter({ uid }) {
-          if (uid === 'odd') throw new Error('nobody has seen such a pod')
+          if (uid === 'odd') throw new Error('the pod is unknown')
           return undefined
         },
         bind: ({ uid }) => (bound.push(uid), Promise.resolve(undefined)),
@@ -109,8 +109,8 @@ describe('Scheduler', () => {
     )
     await clock.advance(1)
     assert.deepEqual(bound, ['plain'])
-    assert.deepEqual(errors, ['nobody has seen such a pod'])
-    assert.deepEqual(notes, ['nobody has seen such a pod', 'Successfully assigned d/plain to n'])
+    assert.deepEqual(errors, ['the pod is unknown'])
+    assert.deepEqual(notes, ['the pod is unknown', 'Successfully assigned d/plain to n'])
     assert.equal(queue.sizes.backoff, 1)
     await clock.advance(3000)
     assert.ok(errors.length > 1, 'it is tried again')

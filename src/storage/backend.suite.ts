@@ -993,7 +993,7 @@ function lifeTests(test: Test): void {
       })()
       const file = join(folder, 'snapshot')
       const revision = await backend.snapshot(file)
-      assert.equal((await stat(file)).mode & 0o077, 0, 'nobody else can read it')
+      assert.equal((await stat(file)).mode & 0o077, 0, 'only the owner can read it')
       traffic.on = false
       await writer
       const there = await openSnapshot(file)

@@ -74,7 +74,7 @@ class SqliteStore implements Backend {
   /** Values are kept until the feed drops their events, in the order of the commits. */
   readonly #copy = copyingInTurn()
   #compacted: Revision
-  /** The newest revision shown to anybody: ahead of the feed if a read saw a commit before its result arrived. */
+  /** The newest revision that a read has returned: ahead of the feed if a read saw a commit before its result arrived. */
   #shown: Revision
   #closing: Promise<void> | undefined
 

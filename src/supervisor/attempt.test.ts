@@ -386,7 +386,7 @@ describe('a Windows worker in a cloud', () => {
   })
 
   for (const [signer, named] of [
-    ['', 'nobody'],
+    ['', 'an unknown signer'],
     ['CN=Microsoft Corporation, O=Somebody else', 'CN=Microsoft Corporation, O=Somebody else'],
   ] as const)
     it(`installs no Azure tools signed by ${named}`, async () => {

@@ -43,7 +43,7 @@ export async function installCloudTools({ host, layout, settings }: Worker): Pro
     const signer = await host.files.signer(installer)
     if (!signer?.split(', ').includes(AZURE_SIGNER)) {
       await host.files.remove(installer)
-      throw new Error(`the installer is signed by ${signer ?? 'nobody'}, not by ${AZURE_SIGNER}`)
+      throw new Error(`the installer is signed by ${signer ?? 'an unknown signer'}, not by ${AZURE_SIGNER}`)
     }
     await host.processes.output('msiexec.exe', ['/quiet', '/norestart', '/i', installer])
   } catch (error) {

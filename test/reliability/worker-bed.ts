@@ -56,43 +56,43 @@ const PODS = ['one', 'two']
 
 const run = promisify(execFile)
 
-interface Places {
+interface WorkerSite {
   readonly bed: KubeletBed
   readonly root: string
   readonly namespace: string
 }
 
 /** Ends with `closing`. */
-async function makePlaces(closing: AsyncDisposableStack): Promise<Places & Pick<Ports, 'health'>> {
+async function makeWorkerSite(closing: AsyncDisposableStack): Promise<WorkerSite & Pick<Ports, 'health'>> {
   const fault = await whyNoContainerd()
   if (fault !== undefined) throw new Error(`There can be no containers here: ${fault}`)
   const bed = await startKubeletBed('worker', closing)
   const root = join(bed.folder, 'worker')
   await mkdir(root)
-  const places: Places = { bed, root, namespace: `hk-worker-${process.pid}` }
-  await makeNamespace(places.namespace, closing)
+  const site: WorkerSite = { bed, root, namespace: `hk-worker-${process.pid}` }
+  await makeNamespace(site.namespace, closing)
   const health = await freePort()
   await writeFile(`${bed.folder}/ours.yaml`, JSON.stringify(kubeletConfiguration(bed, await freePort(), health)))
-  await openWay(places, bed.server.port, closing)
-  await writePrograms(places)
-  return { ...places, health }
+  await openWay(site, bed.server.port, closing)
+  await writePrograms(site)
+  return { ...site, health }
 }
 
 /** Ends with `closing`. */
 export async function startWorker(closing: AsyncDisposableStack): Promise<Worker> {
-  const { health, ...places } = await makePlaces(closing)
-  const { bed, root } = places
+  const { health, ...site } = await makeWorkerSite(closing)
+  const { bed, root } = site
   const metrics = await freePort()
   const server = closing.use(new AgentServer())
   await server.start()
   const kubeconfig = await readFile(await writeKubeconfig(join(root, 'proxy.kubeconfig'), bed.server), 'utf8')
   let version = 1
   const proxyFlag = (): string => `--v=${version}`
-  const plan = (): void => void (server.plan = [200, JSON.stringify(planOf(places, kubeconfig, proxyFlag()))])
+  const plan = (): void => void (server.plan = [200, JSON.stringify(planOf(site, kubeconfig, proxyFlag()))])
   plan()
-  const args = agentArguments(places, server, { health, metrics })
+  const args = agentArguments(site, server, { health, metrics })
   let supervisor = await launch(HYPERKUBE, args, join(root, 'supervisor.log'))
-  const living = (): Promise<Record<Name, Living[]>> => livingOf(places)
+  const living = (): Promise<Record<Name, Living[]>> => livingOf(site)
   closing.defer(async () => {
     await end(supervisor, 'SIGTERM')
     for (const all of Object.values(await living())) kill(all)
@@ -128,7 +128,7 @@ interface Ports {
   readonly metrics: number
 }
 
-function agentArguments({ bed, root }: Places, server: AgentServer, { health, metrics }: Ports): string[] {
+function agentArguments({ bed, root }: WorkerSite, server: AgentServer, { health, metrics }: Ports): string[] {
   return [
     'node',
     'agent',
@@ -157,7 +157,7 @@ function kill(all: readonly Living[]): void {
 }
 
 /** Programs of other namespaces reach the API server by a socket, which is a file and known to all. */
-async function openWay({ namespace, root }: Places, port: number, closing: AsyncDisposableStack): Promise<void> {
+async function openWay({ namespace, root }: WorkerSite, port: number, closing: AsyncDisposableStack): Promise<void> {
   const path = join(root, 'api.sock')
   const far = createServer((near) => {
     const on = connect(port, '127.0.0.1')
@@ -187,7 +187,7 @@ async function makeNamespace(name: string, closing: AsyncDisposableStack): Promi
   await ip('-n', name, 'route', 'add', 'default', 'dev', 'up0')
 }
 
-async function writePrograms({ root, namespace }: Places): Promise<void> {
+async function writePrograms({ root, namespace }: WorkerSite): Promise<void> {
   const bin = join(root, 'usr/local/lib/hyperkube/bin')
   await mkdir(bin, { recursive: true })
   for (const name of NAMES) {
@@ -197,7 +197,7 @@ async function writePrograms({ root, namespace }: Places): Promise<void> {
   }
 }
 
-function planOf({ bed, root }: Places, kubeconfig: string, proxyFlag: string): object {
+function planOf({ bed, root }: WorkerSite, kubeconfig: string, proxyFlag: string): object {
   const own = join(bed.folder, 'ours')
   return {
     files: [
@@ -226,7 +226,7 @@ function planOf({ bed, root }: Places, kubeconfig: string, proxyFlag: string): o
 }
 
 /** Text in the command line of each of our processes that no other process of the machine has. */
-function marksOf({ bed, root }: Places): Record<Name, string> {
+function marksOf({ bed, root }: WorkerSite): Record<Name, string> {
   return {
     kubelet: `--config=${bed.folder}/ours.yaml`,
     flanneld: `--subnet-file=${join(root, 'run/flannel/subnet.env')}`,
@@ -235,8 +235,8 @@ function marksOf({ bed, root }: Places): Record<Name, string> {
 }
 
 /** Those that live, by the words they were started with; shells on the way to a program are that program already. */
-async function livingOf(places: Places): Promise<Record<Name, Living[]>> {
-  const marks = marksOf(places)
+async function livingOf(site: WorkerSite): Promise<Record<Name, Living[]>> {
+  const marks = marksOf(site)
   const found: Record<Name, Living[]> = { kubelet: [], flanneld: [], 'kube-proxy': [] }
   for (const entry of await readdir('/proc')) {
     if (!/^\d+$/.test(entry)) continue
@@ -335,10 +335,10 @@ async function giveAddresses(bed: KubeletBed): Promise<void> {
 async function toldBy(bed: KubeletBed, port: number): Promise<readonly string[]> {
   const answer = await fetch(`http://127.0.0.1:${port}/metrics`)
   const lines = (await answer.text()).split('\n').filter((line) => line.startsWith('hyperkube_node_'))
-  interface Told {
+  interface EventList {
     readonly items: readonly { readonly reason?: string; readonly source?: { readonly component?: string } }[]
   }
-  const { items } = await bed.ask<Told>('GET', '/api/v1/namespaces/default/events')
+  const { items } = await bed.ask<EventList>('GET', '/api/v1/namespaces/default/events')
   const reasons = items.flatMap(({ reason, source }) => (source?.component === 'hyperkube-node' ? [reason] : []))
   return [...lines, `Events of the supervisor: ${[...new Set(reasons)].join(', ')}`]
 }

@@ -20,7 +20,7 @@ import { createAuthority } from '#lib/x509/authority.ts'
 
 import { makeImages } from '../images/main.ts'
 import { Bed } from './build/bed.ts'
-import { makeMachines, type Place } from './build/machines.ts'
+import { makeMachines, type TestMachine } from './build/machines.ts'
 import { mustBe, Shown, untilSo } from './shown.ts'
 
 const { values: options } = parseArgs({ options: { keep: { type: 'boolean', default: false } } })
@@ -121,7 +121,7 @@ async function untilReady(bed: Bed, ...what: readonly (readonly [namespace: stri
 /** With the machine's own copy of the program. */
 const LOAD = 'exec /opt/hyperkube/programs/*/bin/hyperkube image load --data-dir "/var/lib/hyperkube/$(hostname)" -'
 
-async function runShell({ options: { key } }: Bed, { address }: Place, input: string): Promise<string> {
+async function runShell({ options: { key } }: Bed, { address }: TestMachine, input: string): Promise<string> {
   const flags = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR']
   const done = run('ssh', ['-i', key, ...flags.flatMap((flag) => ['-o', flag]), `root@${address}`, LOAD])
   const { stdin } = done.child
@@ -130,7 +130,7 @@ async function runShell({ options: { key } }: Bed, { address }: Place, input: st
 }
 
 /** A program in the network of a machine, with this machine's files. */
-async function onNetwork({ namespace }: Place, program: string, ...args: string[]): Promise<string> {
+async function onNetwork({ namespace }: TestMachine, program: string, ...args: string[]): Promise<string> {
   const { stdout } = await run('nsenter', [`--net=/run/netns/${namespace}`, program, ...args])
   return stdout
 }
@@ -139,7 +139,7 @@ async function loadImages(bed: Bed): Promise<void> {
   const into = join(bed.options.folder, 'images')
   await mkdir(into, { recursive: true })
   const archives = await makeImages(into, ['agnhost'], say)
-  for (const place of bed.options.places) for (const archive of archives) say(await runShell(bed, place, archive))
+  for (const machine of bed.options.machines) for (const archive of archives) say(await runShell(bed, machine, archive))
 }
 
 /**
@@ -207,7 +207,7 @@ async function tryMetrics(bed: Bed): Promise<void> {
 }
 
 async function tryIngress(bed: Bed): Promise<void> {
-  const worker = bed.options.places[1]
+  const worker = bed.options.machines[1]
   if (worker === undefined) throw new Error('There is no worker')
   const curl = (...args: string[]): Promise<string> =>
     onNetwork(worker, 'curl', '--silent', '--max-time', '10', ...args).catch(() => '')
@@ -256,9 +256,9 @@ async function trySwitchingOff(bed: Bed, before: ReadonlySet<string>): Promise<v
     await untilSo(own, (left) => left.length === 0, 90)
     const status = await bed.kubectl('get', 'ingress', 'web', '-o', 'jsonpath={.status.loadBalancer}')
     mustBe(status === '{}', `the Ingress says ${status}`)
-    for (const place of bed.options.places) {
-      const addresses = await onNetwork(place, 'ip', '-brief', 'address', 'show', 'dev', 'lo')
-      mustBe(!addresses.includes(LOCAL_DNS), `${place.name}: ${addresses}`)
+    for (const machine of bed.options.machines) {
+      const addresses = await onNetwork(machine, 'ip', '-brief', 'address', 'show', 'dev', 'lo')
+      mustBe(!addresses.includes(LOCAL_DNS), `${machine.name}: ${addresses}`)
     }
     for (const name of ['inline', 'included']) {
       const found = await bed.kubectl('get', 'configmap', name, '--ignore-not-found', '-o', 'name')
@@ -284,14 +284,14 @@ async function writeObjects(bed: Bed): Promise<void> {
   await writeFile(join(bed.options.folder, 'include.yml'), USER_INCLUDE)
 }
 
-const NAMES = { prefix: 'hka', machine: 'a', network: '10.196.0' }
+const NAMES = { prefix: 'hka', host: 'a', network: '10.196.0' }
 
 async function main(): Promise<void> {
   await using closing = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-addons-'))
   closing.defer(() => (options.keep ? undefined : rm(folder, { recursive: true, force: true })))
-  const { places, key } = await makeMachines(folder, 2, closing, NAMES)
-  const bed = new Bed({ folder, places, key, planes: 1, count: 2 })
+  const { machines, key } = await makeMachines(folder, 2, closing, NAMES)
+  const bed = new Bed({ folder, machines, key, planes: 1, count: 2 })
   await writeObjects(bed)
   await bed.write({})
   closing.defer(async () => void (await bed.build('remove', '--force').catch((error: unknown) => say(String(error)))))

@@ -19,7 +19,7 @@ import { realClock } from '#lib/clock.ts'
 
 import { Bed } from './build/bed.ts'
 import { LIFE, type LifeName } from './build/life.ts'
-import { filesOf, makeMachines, type Place, runIn } from './build/machines.ts'
+import { filesOf, makeMachines, type TestMachine, runIn } from './build/machines.ts'
 import { HYPERKUBE } from './ours.ts'
 
 const { values: options } = parseArgs({
@@ -39,10 +39,12 @@ async function main(): Promise<void> {
   const planes = Number(options['control-planes'])
   const count = planes + Number(options.workers)
   const life = options.life.split(',').filter((name): name is LifeName => name in LIFE)
-  const { places, key } = await makeMachines(folder, life.includes('nodes') ? count + 1 : count, closing)
-  const bed = new Bed({ folder, places, key, planes, count })
+  const { machines, key } = await makeMachines(folder, life.includes('nodes') ? count + 1 : count, closing)
+  const bed = new Bed({ folder, machines, key, planes, count })
   await bed.write({})
-  const before = new Map(await Promise.all(places.map(async (place) => [place.name, await filesOf(place)] as const)))
+  const before = new Map(
+    await Promise.all(machines.map(async (machine) => [machine.name, await filesOf(machine)] as const)),
+  )
   await bed.build('up')
   await bed.kubectl('get', 'nodes', '-o', 'wide')
   await bed.deploy()
@@ -64,15 +66,15 @@ async function main(): Promise<void> {
     })
   }
   await bed.build('remove', '--force')
-  for (const place of places) {
-    const known = new Set(before.get(place.name))
-    const left = (await filesOf(place)).filter((path) => !known.has(path))
+  for (const machine of machines) {
+    const known = new Set(before.get(machine.name))
+    const left = (await filesOf(machine)).filter((path) => !known.has(path))
     // Snapshots of etcd are meant to outlive the cluster.
     const unwanted = left.filter((path) => !path.startsWith('/opt/rke/etcd-snapshots/'))
-    bed.say(`${place.name} has ${left.length} files more than before; not snapshots: ${unwanted.join(' ') || 'none'}`)
-    const kernel = await inKernel(place)
-    bed.say(`${place.name} has in its kernel: ${kernel || 'nothing'}`)
-    if (unwanted.length > 0 || kernel !== '') failures.push(`remove on ${place.name}`)
+    bed.say(`${machine.name} has ${left.length} files more than before; not snapshots: ${unwanted.join(' ') || 'none'}`)
+    const kernel = await inKernel(machine)
+    bed.say(`${machine.name} has in its kernel: ${kernel || 'nothing'}`)
+    if (unwanted.length > 0 || kernel !== '') failures.push(`remove on ${machine.name}`)
   }
   bed.say(failures.length === 0 ? 'all steps passed' : `failed: ${failures.join(' ')}`)
   process.exitCode = failures.length
@@ -87,10 +89,10 @@ async function tellNodes(bed: Bed): Promise<void> {
 }
 
 /** Links and tables of rules that a new machine has not. */
-async function inKernel(place: Place): Promise<string> {
-  const links = (await runIn(place, 'ip', '-br', 'link')).split('\n').filter((line) => !/^(?:lo|eth0@|$)/.test(line))
+async function inKernel(machine: TestMachine): Promise<string> {
+  const links = (await runIn(machine, 'ip', '-br', 'link')).split('\n').filter((line) => !/^(?:lo|eth0@|$)/.test(line))
   // iptables creates this table at its first call.
-  const tables = (await runIn(place, 'nft', 'list', 'tables'))
+  const tables = (await runIn(machine, 'nft', 'list', 'tables'))
     .split('\n')
     .filter((line) => !/^(?:table ip6? filter|)$/.test(line))
   return [...links, ...tables].join('; ')
@@ -101,12 +103,12 @@ async function mainLocal(): Promise<void> {
   await using closing = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-build-'))
   closing.defer(() => (options.keep ? undefined : rm(folder, { recursive: true, force: true })))
-  const { places } = await makeMachines(folder, 1, closing)
-  const [place] = places as [Place]
-  const before = new Set(await filesOf(place))
+  const { machines } = await makeMachines(folder, 1, closing)
+  const [machine] = machines as [TestMachine]
+  const before = new Set(await filesOf(machine))
   const hyperkube = async (...args: string[]): Promise<string> => {
     process.stdout.write(`$ hyperkube ${args.join(' ')}\n`)
-    const said = await runIn(place, 'sh', '-c', 'cd /root && exec "$@"', 'sh', HYPERKUBE, ...args)
+    const said = await runIn(machine, 'sh', '-c', 'cd /root && exec "$@"', 'sh', HYPERKUBE, ...args)
     process.stdout.write(said)
     return said
   }
@@ -115,8 +117,8 @@ async function mainLocal(): Promise<void> {
   if (!(await hyperkube('build', 'up', '--local')).includes('Nothing to do'))
     throw new Error('A second run has something to do')
   await hyperkube('build', 'remove', '--local', '--force')
-  const left = (await filesOf(place)).filter((path) => !before.has(path))
-  process.stdout.write(`left: ${left.join(' ')}; in the kernel: ${await inKernel(place)}\n`)
+  const left = (await filesOf(machine)).filter((path) => !before.has(path))
+  process.stdout.write(`left: ${left.join(' ')}; in the kernel: ${await inKernel(machine)}\n`)
 }
 
 await (options.local ? mainLocal() : main())

@@ -61,7 +61,7 @@ function provider(name: string, spec: object): object {
   return { apiVersion: 'management.hyperkube.io/v1', kind: 'AuthProvider', metadata: { name }, spec }
 }
 
-/** The answer of the server to somebody with this token, or without one. */
+/** The response of the server to a request with this token, or without one. */
 async function ask(method: string, path: string, more: { token?: string; body?: object } = {}): Promise<Answered> {
   return server.answer({ method, path, ...more })
 }

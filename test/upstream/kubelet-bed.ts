@@ -141,12 +141,16 @@ export async function startKubeletBed(node: string, closing: AsyncDisposableStac
 /** A restart finds the files, the ports and the pods of the life before. */
 const ports = new Map<string, number>()
 
-interface Told {
+interface KubeletOptions {
   readonly settings: object
   readonly flags: readonly string[]
 }
 
-async function launchKubelet(bed: KubeletBed, make: Make, { settings, flags: more }: Told): Promise<RunningKubelet> {
+async function launchKubelet(
+  bed: KubeletBed,
+  make: Make,
+  { settings, flags: more }: KubeletOptions,
+): Promise<RunningKubelet> {
   const { folder, node, machine } = bed
   const own = join(folder, make)
   const port = ports.get(own) ?? (await freePort())

@@ -14,14 +14,14 @@ import { parseArgs, promisify } from 'node:util'
 import { realClock, sleep } from '#lib/clock.ts'
 import { stringifyYaml } from '#lib/yaml/yaml.ts'
 
-import { filesOf, makeMachines, type Names, type Place, plugIn, unplug } from './build/machines.ts'
+import { filesOf, makeMachines, type Names, type TestMachine, plugIn, unplug } from './build/machines.ts'
 import { LiveServer } from './management-builds/live-server.ts'
 import { HYPERKUBE } from './ours.ts'
 
 const run = promisify(execFile)
 const { values: options } = parseArgs({ options: { keep: { type: 'boolean', default: false } } })
 
-const NAMES: Names = { prefix: 'hkm', machine: 's', network: '10.198.0' }
+const NAMES: Names = { prefix: 'hkm', host: 's', network: '10.198.0' }
 const ROLES: readonly (readonly string[])[] = [
   ['etcd', 'controlplane'],
   ['controlplane', 'worker'],
@@ -68,8 +68,8 @@ function check(isTrue: boolean, what: string): void {
   say(`  ok: ${what}`)
 }
 
-function fileFor(places: readonly Place[]): string {
-  const nodes = places.map(({ name, address }, at) => ({
+function fileFor(machines: readonly TestMachine[]): string {
+  const nodes = machines.map(({ name, address }, at) => ({
     address,
     user: 'root',
     hostname_override: name,
@@ -154,31 +154,33 @@ async function main(): Promise<void> {
   await using closing = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-management-builds-'))
   closing.defer(() => (options.keep ? undefined : rm(folder, { recursive: true, force: true })))
-  const { places } = await makeMachines(folder, ROLES.length, closing, NAMES)
-  const before = new Map(await Promise.all(places.map(async (place) => [place.name, await filesOf(place)] as const)))
+  const { machines } = await makeMachines(folder, ROLES.length, closing, NAMES)
+  const before = new Map(
+    await Promise.all(machines.map(async (machine) => [machine.name, await filesOf(machine)] as const)),
+  )
   const server = new LiveServer(join(folder, 'server'), `${NAMES.network}.1:18443`)
   closing.use(server)
   await server.start()
   const story = new Story(server, folder)
-  await build(story, places.slice(0, 3))
-  await addMachine(story, places)
+  await build(story, machines.slice(0, 3))
+  await addMachine(story, machines)
   await snapshot(story)
-  await loseAgent(story, places)
+  await loseAgent(story, machines)
   await handOver(story)
-  await remove(story, places, before)
+  await remove(story, machines, before)
   say('all steps passed: built, killed in the middle, continued, changed, saved, removed')
 }
 
-async function build(story: Story, places: readonly Place[]): Promise<void> {
+async function build(story: Story, machines: readonly TestMachine[]): Promise<void> {
   const { server } = story
-  const body = { displayName: 'built', source: 'built', file: fileFor(places) }
+  const body = { displayName: 'built', source: 'built', file: fileFor(machines) }
   const made = (await server.request('POST', '/v3/clusters', body)) as { cluster: ClusterView }
   story.cluster = made.cluster.metadata.name
   const refused = await story.reached('Apply', 'Failed')
   say(refused.status?.message ?? '')
   check((refused.status?.message ?? '').includes('sshPublicKey'), 'a machine without the key says what to do')
   const key = await story.until('there is a key', async () => (await story.view()).status?.build?.sshPublicKey)
-  for (const { folder } of places) await appendFile(join(folder, 'etc', 'authorized'), `${key}\n`)
+  for (const { folder } of machines) await appendFile(join(folder, 'etc', 'authorized'), `${key}\n`)
   await server.request('POST', `${story.path}/operations/${refused.metadata.name}/retry`)
   const planned = await story.reached('Apply', 'Planned')
   check((planned.status?.plan?.steps.length ?? 0) > 20, 'the plan has steps')
@@ -205,10 +207,10 @@ function isBegun({
   return name === 'etcd' && steps.some(({ state }) => state !== 'Waiting')
 }
 
-async function addMachine(story: Story, places: readonly Place[]): Promise<void> {
+async function addMachine(story: Story, machines: readonly TestMachine[]): Promise<void> {
   const key = (await story.view()).status?.build?.sshPublicKey ?? ''
-  await appendFile(join(places[3]?.folder ?? '', 'etc', 'authorized'), `${key}\n`)
-  await story.server.request('PUT', `${story.path}/build`, { file: fileFor(places) })
+  await appendFile(join(machines[3]?.folder ?? '', 'etc', 'authorized'), `${key}\n`)
+  await story.server.request('PUT', `${story.path}/build`, { file: fileFor(machines) })
   const planned = await story.reached('Apply', 'Planned')
   await story.approve(planned)
   await story.reached('Apply', 'Succeeded')
@@ -227,7 +229,7 @@ async function snapshot(story: Story): Promise<void> {
 }
 
 /** A control plane loses its network: the agent of the other one still connects the cluster. */
-async function loseAgent(story: Story, [, second]: readonly Place[]): Promise<void> {
+async function loseAgent(story: Story, [, second]: readonly TestMachine[]): Promise<void> {
   if (second === undefined) throw new Error('There is no second machine')
   say(`${second.name} loses its network; the agent was at ${(await story.view()).status?.agent?.address}`)
   await unplug(second)
@@ -261,17 +263,19 @@ async function handOver(story: Story): Promise<void> {
 
 async function remove(
   story: Story,
-  places: readonly Place[],
+  machines: readonly TestMachine[],
   before: ReadonlyMap<string, readonly string[]>,
 ): Promise<void> {
   const operations = `${story.path}/operations`
   await story.server.request('DELETE', story.path)
   await story.until('the cluster is gone', async () => (await story.server.status('GET', story.path)) === 404)
   check((await story.server.status('GET', operations)) === 404, 'nothing is listed for a cluster that is gone')
-  for (const place of places) {
-    const old = new Set(before.get(place.name))
-    const left = (await filesOf(place)).filter((path) => !old.has(path) && !path.startsWith('/opt/rke/etcd-snapshots/'))
-    check(left.length === 0, `${place.name} has no files of the cluster: ${left.slice(0, 5).join(' ')}`)
+  for (const machine of machines) {
+    const old = new Set(before.get(machine.name))
+    const left = (await filesOf(machine)).filter(
+      (path) => !old.has(path) && !path.startsWith('/opt/rke/etcd-snapshots/'),
+    )
+    check(left.length === 0, `${machine.name} has no files of the cluster: ${left.slice(0, 5).join(' ')}`)
   }
 }
 

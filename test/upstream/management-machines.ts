@@ -15,14 +15,14 @@ import { parseArgs, promisify } from 'node:util'
 import { realClock, sleep } from '#lib/clock.ts'
 import { stringifyYaml } from '#lib/yaml/yaml.ts'
 
-import { makeMachines, type Names, type Place } from './build/machines.ts'
+import { makeMachines, type Names, type TestMachine } from './build/machines.ts'
 import { LiveServer } from './management-builds/live-server.ts'
 import { HYPERKUBE } from './ours.ts'
 
 const run = promisify(execFile)
 const { values: options } = parseArgs({ options: { keep: { type: 'boolean', default: false } } })
 
-const NAMES: Names = { prefix: 'hkn', machine: 'n', network: '10.197.0' }
+const NAMES: Names = { prefix: 'hkn', host: 'n', network: '10.197.0' }
 const ROLES: readonly (readonly string[])[] = [['etcd', 'controlplane'], ['worker'], ['worker']]
 
 interface OperationView {
@@ -45,8 +45,8 @@ function check(isTrue: boolean, what: string): void {
   say(`  ok: ${what}`)
 }
 
-function fileFor(places: readonly Place[]): string {
-  const nodes = places.map(({ name, address }, at) => ({
+function fileFor(machines: readonly TestMachine[]): string {
+  const nodes = machines.map(({ name, address }, at) => ({
     address,
     user: 'root',
     hostname_override: name,
@@ -58,19 +58,19 @@ function fileFor(places: readonly Place[]): string {
 
 /** The agent of a machine, as its service would run it. */
 class MachineAgent {
-  readonly #place: Place
+  readonly #machine: TestMachine
   readonly #flags: readonly string[]
   #child: ChildProcess | undefined
 
-  constructor(place: Place, command: string) {
-    this.#place = place
+  constructor(machine: TestMachine, command: string) {
+    this.#machine = machine
     this.#flags = command.replace(/^.* node agent /, '').split(' ')
   }
 
   start(): void {
-    const { pid, folder } = this.#place
+    const { pid, folder } = this.#machine
     const within = ['-t', String(pid), '--mount', '--net', '--uts', '--', 'sh', '-c', 'cd / && exec "$@"', 'sh']
-    const flags = [...this.#flags, '--internal-address', this.#place.address, '--events=false']
+    const flags = [...this.#flags, '--internal-address', this.#machine.address, '--events=false']
     const child = spawn('nsenter', [...within, HYPERKUBE, 'node', 'agent', ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -129,18 +129,18 @@ class Story {
   }
 
   /** Starts the agent with the command that the server returns. */
-  async connect(place: Place, roles: readonly string[]): Promise<void> {
-    const body = { roles, nodeName: place.name }
+  async connect(machine: TestMachine, roles: readonly string[]): Promise<void> {
+    const body = { roles, nodeName: machine.name }
     const made = await this.server.request('POST', `${this.path}/machines/registration`, body)
-    const agent = new MachineAgent(place, String((made as { foregroundCommand: unknown }).foregroundCommand))
+    const agent = new MachineAgent(machine, String((made as { foregroundCommand: unknown }).foregroundCommand))
     agent.start()
     this.agents.push(agent)
-    await this.until(`${place.name} is connected`, async () => {
+    await this.until(`${machine.name} is connected`, async () => {
       const { items } = (await this.server.request('GET', `${this.path}/machines`)) as { items: MachineView[] }
-      const found = items.find(({ spec }) => spec.nodeName === place.name)
+      const found = items.find(({ spec }) => spec.nodeName === machine.name)
       return found?.status?.conditions?.some(({ type, status }) => type === 'Connected' && status === 'True')
     })
-    say(`machine ${place.name} has connected`)
+    say(`machine ${machine.name} has connected`)
   }
 
   async ready(nodes: number): Promise<void> {
@@ -175,9 +175,9 @@ async function main(): Promise<void> {
   await using closing = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-management-machines-'))
   closing.defer(() => (options.keep ? undefined : rm(folder, { recursive: true, force: true })))
-  const { places } = await makeMachines(folder, ROLES.length, closing, NAMES)
-  // No SSH: nobody has a key.
-  for (const place of places) await writeFile(join(place.folder, 'etc', 'authorized'), '', { mode: 0o600 })
+  const { machines } = await makeMachines(folder, ROLES.length, closing, NAMES)
+  // No machine admits an SSH key.
+  for (const machine of machines) await writeFile(join(machine.folder, 'etc', 'authorized'), '', { mode: 0o600 })
   const server = new LiveServer(join(folder, 'server'), `${NAMES.network}.1:18444`)
   closing.use(server)
   await server.start()
@@ -185,21 +185,21 @@ async function main(): Promise<void> {
   closing.defer(() => {
     for (const agent of story.agents) agent.kill()
   })
-  await build(story, places.slice(0, 2))
-  await addMachine(story, places)
+  await build(story, machines.slice(0, 2))
+  await addMachine(story, machines)
   await fallBack(story)
   await remove(story)
   say('all steps passed: built through tunnels, killed in the middle, a machine joined, served, removed')
 }
 
-async function build(story: Story, places: readonly Place[]): Promise<void> {
+async function build(story: Story, machines: readonly TestMachine[]): Promise<void> {
   const { server } = story
-  const body = { displayName: 'behind', source: 'built', file: fileFor(places) }
+  const body = { displayName: 'behind', source: 'built', file: fileFor(machines) }
   const made = (await server.request('POST', '/v3/clusters', body)) as { cluster: { metadata: { name: string } } }
   story.cluster = made.cluster.metadata.name
   const refused = await story.reached('Failed')
   say(refused.status?.message ?? '')
-  for (const [at, place] of places.entries()) await story.connect(place, ROLES[at] ?? [])
+  for (const [at, machine] of machines.entries()) await story.connect(machine, ROLES[at] ?? [])
   await server.request('POST', `${story.path}/operations/${refused.metadata.name}/retry`)
   const planned = await story.reached('Planned')
   check((planned.status?.plan?.steps.length ?? 0) > 20, 'the plan has steps')
@@ -222,11 +222,11 @@ async function build(story: Story, places: readonly Place[]): Promise<void> {
   await story.ready(2)
 }
 
-async function addMachine(story: Story, places: readonly Place[]): Promise<void> {
-  const [, , third] = places
+async function addMachine(story: Story, machines: readonly TestMachine[]): Promise<void> {
+  const [, , third] = machines
   if (third === undefined) throw new Error('There is no third machine')
   await story.connect(third, ['worker'])
-  await story.server.request('PUT', `${story.path}/build`, { file: fileFor(places) })
+  await story.server.request('PUT', `${story.path}/build`, { file: fileFor(machines) })
   await story.approve(await story.reached('Planned'))
   await story.reached('Succeeded')
   await story.ready(3)

@@ -13,7 +13,7 @@ import { promisify } from 'node:util'
 import { realClock } from '#lib/clock.ts'
 import { stringifyYaml } from '#lib/yaml/write.ts'
 
-import { makeMachines, type Place } from './build/machines.ts'
+import { makeMachines, type TestMachine } from './build/machines.ts'
 import { startManager } from './components.ts'
 import { end, freePort, launch } from './kube-apiserver.ts'
 import { type ManagementServer, startManagementServer, type TestUser } from './management-server.ts'
@@ -123,14 +123,14 @@ async function startDev(server: ManagementServer): Promise<string> {
 }
 
 interface Machines {
-  readonly places: readonly Place[]
+  readonly machines: readonly TestMachine[]
   /** The file with the private key that they admit. */
   readonly key: string
 }
 
 /** Three machines with control plane and etcd, and three workers. */
-async function build(server: ManagementServer, { places, key }: Machines): Promise<string> {
-  const nodes = places.map(({ name, address }, at) => ({
+async function build(server: ManagementServer, { machines, key }: Machines): Promise<string> {
+  const nodes = machines.map(({ name, address }, at) => ({
     address,
     user: 'root',
     hostname_override: name,
@@ -289,8 +289,8 @@ async function makeClusters(server: ManagementServer, machines: Machines): Promi
     const id = await build(server, machines)
     others.push(id)
     const read = async (): Promise<ClusterView> => (await server.request('GET', `/v3/clusters/${id}`)) as ClusterView
-    await untilSo(read, ({ status }) => status?.nodes?.ready === machines.places.length)
-    return `${machines.places.length} nodes are ready`
+    await untilSo(read, ({ status }) => status?.nodes?.ready === machines.machines.length)
+    return `${machines.machines.length} nodes are ready`
   })
   if (imported === undefined) throw new Error('The imported cluster is needed for the next steps')
   return { imported, others }
@@ -330,7 +330,7 @@ async function story(): Promise<void> {
   await mkdir(own, { recursive: true })
   const machines = await makeMachines(own, 6, closing)
   // The address of this machine on the bridge of the others.
-  const host = machines.places[0]?.address.replace(/\.\d+$/, '.1') ?? ''
+  const host = machines.machines[0]?.address.replace(/\.\d+$/, '.1') ?? ''
   const server = closing.use(await startManagementServer(join(folder, 'server'), host))
   const made = await makeClusters(server, machines)
   await shown.step('gives a member of a project what RBAC allows and nothing else', () =>

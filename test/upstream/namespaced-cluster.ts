@@ -39,7 +39,7 @@ export interface ClusterOptions {
 }
 
 /** One node, and how to be on it. */
-export interface Place {
+export interface NamespacedNode {
   readonly name: string
   readonly addresses: readonly string[]
   /** Its link to the other nodes. */
@@ -54,7 +54,7 @@ export interface NamespacedCluster extends AsyncDisposable {
   readonly kubeconfig: string
   /** Where the first node is reached from this machine. */
   readonly outer: string
-  readonly nodes: readonly Place[]
+  readonly nodes: readonly NamespacedNode[]
   /** On the switch of the nodes, but none of them. */
   readonly neighbour: NetworkNamespace
   /** Stops `up` as Ctrl-C does and starts it anew with another configuration of flannel. */
@@ -77,7 +77,7 @@ export interface Asking {
 export const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
 /** Runs a program at a place; what it wrote to stdout. */
-export async function at({ within }: Pick<Place, 'within'>, ...command: readonly string[]): Promise<string> {
+export async function at({ within }: Pick<NamespacedNode, 'within'>, ...command: readonly string[]): Promise<string> {
   const [first = '', ...args] = [...within, ...command]
   return (await run(first, args)).stdout
 }
@@ -104,7 +104,7 @@ async function start(options: ClusterOptions, closing: AsyncDisposableStack): Pr
   const { nodeCidr = '' } = (await readRuntimeFile(dataDir)) ?? {}
   const neighbour = closing.use(await createNamespace('neighbour'))
   await plug(machine, neighbour, containerdPaths(dataDir).nodeBridge, nodeCidr)
-  const nodes = Array.from({ length: options.many }, (_, nth) => placeOf(machine, dataDir, nodeCidr, nth + 1))
+  const nodes = Array.from({ length: options.many }, (_, nth) => nodeOf(machine, dataDir, nodeCidr, nth + 1))
   const kubectl = commandOf(programs.kubectl, `--kubeconfig=${kubeconfig}`)
   return {
     folder,
@@ -202,7 +202,7 @@ async function plug(machine: NetworkNamespace, other: NetworkNamespace, bridge: 
 const NEIGHBOUR = 250
 const ignore = (): void => undefined
 
-function placeOf(machine: NetworkNamespace, dataDir: string, nodeCidr: string, number: number): Place {
+function nodeOf(machine: NetworkNamespace, dataDir: string, nodeCidr: string, number: number): NamespacedNode {
   const addresses = nodeAddresses(nodeCidr, number)
   if (number > 1) {
     const { name, within } = extraNode(dataDir, number)

@@ -26,15 +26,15 @@ import { decodeState } from '#provision/state/state.ts'
 
 import { makeImages } from '../images/main.ts'
 import { AgentServer } from '../integration/supervisor/agent-server.ts'
-import { killAll, makeMachines, type Place as Machine } from './build/machines.ts'
+import { killAll, makeMachines, type TestMachine } from './build/machines.ts'
 import { end } from './kube-apiserver.ts'
-import { AGNHOST, type Place } from './namespaced-cluster.ts'
+import { AGNHOST, type NamespacedNode } from './namespaced-cluster.ts'
 import { HYPERKUBE } from './ours.ts'
 import { capture } from './vxlan-capture.ts'
 
 const { values: options } = parseArgs({ options: { keep: { type: 'boolean', default: false } } })
 
-const SITE = { prefix: 'hkj', machine: 'j', network: '10.197.0' }
+const SITE = { prefix: 'hkj', host: 'j', network: '10.197.0' }
 const [VNI, PORT] = [4096, 4789]
 const POLICIES_KUBECONFIG = '/etc/kubernetes/ssl/kubecfg-kube-network-policies.yaml'
 const PATIENCE_MS = 300_000
@@ -61,11 +61,11 @@ async function until<T>(what: string, ask: () => Promise<T | undefined>, limitMs
 }
 
 /** A machine, and how to be on it. */
-interface Here extends Machine {
+interface Here extends TestMachine {
   readonly within: readonly string[]
 }
 
-function enter(machine: Machine): Here {
+function enter(machine: TestMachine): Here {
   const whole = ['--mount', '--uts', '--net', '--root', '--wdns=/']
   return { ...machine, within: ['nsenter', `--target=${machine.pid}`, ...whole, '--'] }
 }
@@ -155,12 +155,12 @@ async function kubeconfigOfPolicies({ kubectl, api, bundle }: Built): Promise<st
   })
 }
 
-function dataDirOf({ name }: Machine): string {
+function dataDirOf({ name }: TestMachine): string {
   return `/var/lib/hyperkube/${name}`
 }
 
 /** The plan that a server would send to one more worker of the cluster. */
-function planFor({ cluster: built, bundle, api }: Built, machine: Machine, policies: string): object {
+function planFor({ cluster: built, bundle, api }: Built, machine: TestMachine, policies: string): object {
   const [first] = built.nodes
   if (first === undefined) throw new Error('the cluster has no node')
   const { name, address } = machine
@@ -232,7 +232,7 @@ async function joinCluster(
   return { server, agent }
 }
 
-const podOn = ({ name }: Machine): object => ({
+const podOn = ({ name }: TestMachine): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: `on-${name}`, labels: { on: name } },
@@ -265,13 +265,13 @@ async function showTraffic(built: Built, from: Here, to: Here): Promise<void> {
   const asks = (): Promise<string> =>
     kubectl('exec', `on-${from.name}`, '--', 'curl', '--silent', '--max-time', '5', url)
   await until('pods reach each other', async () => ((await asks()) === `on-${to.name}` ? true : undefined))
-  const place: Place = {
+  const node: NamespacedNode = {
     name: from.name,
     addresses: [from.address],
     link: 'eth0',
     within: ['nsenter', `--net=/run/netns/${from.namespace}`],
   }
-  const seen = await capture(place, PORT, 8, asks)
+  const seen = await capture(node, PORT, 8, asks)
   for (const line of seen.slice(0, 2)) say(`     ${line}`)
   const [there, back] = [`${from.address}.* > ${to.address}.${PORT}`, `${to.address}.* > ${from.address}.${PORT}`]
   const isSeen = (way: string): boolean => {
@@ -292,7 +292,7 @@ async function showTraffic(built: Built, from: Here, to: Here): Promise<void> {
 }
 
 /** The four of a machine, by the names they were called by. */
-async function livingOn({ namespace }: Machine): Promise<string[]> {
+async function livingOn({ namespace }: TestMachine): Promise<string[]> {
   const { stdout } = await run('ip', ['netns', 'pids', namespace])
   const names = await Promise.all(
     stdout.split('\n').map(async (pid) => {
@@ -338,9 +338,9 @@ async function main(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-join-'))
   closing.defer(() => (options.keep ? undefined : rm(folder, { recursive: true, force: true })))
   const [archive = ''] = await makeImages(join(folder, 'images'), ['agnhost'], say)
-  const { places, key } = await makeMachines(folder, 3, closing, SITE)
-  const [first, ...machines] = places.map(enter)
-  const [one, two] = machines
+  const { machines, key } = await makeMachines(folder, 3, closing, SITE)
+  const [first, ...others] = machines.map(enter)
+  const [one, two] = others
   if (first === undefined || one === undefined || two === undefined) throw new Error('there are no machines')
   await until(
     'the machine has its SSH server',

@@ -49,21 +49,21 @@ export interface Ask {
   readonly type?: string
 }
 
-export interface Told {
+export interface Response {
   readonly status: number
   readonly body: unknown
   readonly warnings: readonly string[]
 }
 
 /** As the administrator. The answer is parsed when it is JSON. */
-export function ask({ port, tls }: Pick<Server, 'port' | 'tls'>, what: Ask): Promise<Told> {
+export function ask({ port, tls }: Pick<Server, 'port' | 'tls'>, what: Ask): Promise<Response> {
   const { method = 'GET', path, accept = 'application/json', body } = what
   const { type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' } = what
   const sent = body === undefined ? undefined : JSON.stringify(body)
   // Node would send the body of a DELETE without saying how long it is.
   const about = sent === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(sent) }
   const headers = { accept, ...about }
-  const { promise, resolve, reject } = Promise.withResolvers<Told>()
+  const { promise, resolve, reject } = Promise.withResolvers<Response>()
   const asking = request({ host: '127.0.0.1', port, method, path, headers, ...tls }, (answer) => {
     const chunks: Buffer[] = []
     answer.on('data', (chunk: Buffer) => chunks.push(chunk))

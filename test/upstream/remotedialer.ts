@@ -127,7 +127,7 @@ class Run {
     check(text.includes(`"bytes":${COPY_BYTES}`), `400 MB up, ${rate(startedMs)}`)
   }
 
-  /** Nobody else waits for a reader that takes a little from time to time, and its bytes do not pile up here. */
+  /** A slow reader delays no other request, and the server buffers few of its bytes. */
   async slowReader(): Promise<void> {
     const before = process.memoryUsage().rss
     const response = await this.request('GET', `/download/${COPY_BYTES}`)

@@ -47,27 +47,27 @@ const HEIR = 'pd.csi.storage.gke.io'
 const DISKS = ['red', 'blue', 'green', 'grey']
 const SIZES = ['1Gi', '2Gi', '5Gi', '10Gi']
 
-interface Place {
+interface Topology {
   readonly nodes: readonly Loose<Node>[]
   readonly zones: number
 }
 
-export function volumesOf(draw: Draw, place: Place): { readonly given: Given[]; readonly claims: Claim[] } {
+export function volumesOf(draw: Draw, topology: Topology): { readonly given: Given[]; readonly claims: Claim[] } {
   const claims: Claim[] = []
-  const given: Given[] = [...classes(draw, place), ...nodeGivens(draw, place), ...pools(draw, place)]
+  const given: Given[] = [...classes(draw, topology), ...nodeGivens(draw, topology), ...pools(draw, topology)]
   for (let at = 0; at < 20; at++) {
     const claim = { namespace: draw.of(NAMESPACES), name: `claim-${at}`, sort: draw.of(SORTS) }
     claims.push(claim)
-    given.push(...claimGivens(draw, claim, place))
+    given.push(...claimGivens(draw, claim, topology))
   }
   const free = Array.from({ length: draw.below(10) }, (_, at): Given => {
-    const own = { storageClassName: 'static', ...affinityOf(draw, place) }
+    const own = { storageClassName: 'static', ...affinityOf(draw, topology) }
     return [PersistentVolumes, volumeOf(draw, `free-${at}`, own)]
   })
   return { given: [...given, ...free], claims }
 }
 
-function classes(draw: Draw, { zones }: Place): Given[] {
+function classes(draw: Draw, { zones }: Topology): Given[] {
   const late = { volumeBindingMode: 'WaitForFirstConsumer' }
   const topology = { matchLabelExpressions: [{ key: ZONE, values: [`zone-${draw.below(zones)}`] }] }
   return [
@@ -89,7 +89,7 @@ function classes(draw: Draw, { zones }: Place): Given[] {
 }
 
 /** Few volumes can be attached to a node. */
-function nodeGivens(draw: Draw, { nodes }: Place): Given[] {
+function nodeGivens(draw: Draw, { nodes }: Topology): Given[] {
   return nodes.flatMap(({ metadata }, at): Given[] => {
     const name = metadata?.name ?? ''
     const count = draw.of([0, 1, 2, 5])
@@ -108,7 +108,7 @@ function nodeGivens(draw: Draw, { nodes }: Place): Given[] {
   })
 }
 
-function pools(draw: Draw, { zones }: Place): Given[] {
+function pools(draw: Draw, { zones }: Topology): Given[] {
   return Array.from({ length: zones }, (_, at): Given => {
     const metadata = { namespace: 'one', name: `pool-${at}` }
     const pool = {
@@ -122,7 +122,7 @@ function pools(draw: Draw, { zones }: Place): Given[] {
   })
 }
 
-function claimGivens(draw: Draw, { namespace, name, sort }: Claim, place: Place): Given[] {
+function claimGivens(draw: Draw, { namespace, name, sort }: Claim, topology: Topology): Given[] {
   if (sort === 'missing') return []
   const accessModes = [sort === 'bound, one pod' ? 'ReadWriteOncePod' : 'ReadWriteOnce']
   const resources = { requests: { storage: draw.of(SIZES) } }
@@ -140,7 +140,7 @@ function claimGivens(draw: Draw, { namespace, name, sort }: Claim, place: Place)
     storageClassName: 'static',
     claimRef: { namespace, name },
     capacity: resources.requests,
-    ...(sort === 'bound' && affinityOf(draw, place)),
+    ...(sort === 'bound' && affinityOf(draw, topology)),
     ...draw.maybe(0.7, () => ({ hostPath: null, csi: { driver: DRIVER, volumeHandle: name } })),
     ...(sort === 'bound, of old' && { hostPath: null, csi: null, gcePersistentDisk: { pdName: draw.of(DISKS) } }),
   }
@@ -161,7 +161,7 @@ function volumeOf(draw: Draw, name: string, own: object): { metadata: object; sp
   }
 }
 
-function affinityOf(draw: Draw, { nodes, zones }: Place): object {
+function affinityOf(draw: Draw, { nodes, zones }: Topology): object {
   const names = nodes.map(({ metadata }) => metadata?.name ?? '')
   const expression = draw.of([
     { key: HOST, operator: 'In', values: [draw.of(names), draw.of(names)] },

@@ -7,7 +7,7 @@
 import { extraNode } from '#cluster/machine/node-namespace.ts'
 
 import { createNamespace } from '../integration/proxy/network-bed.ts'
-import { at, type NamespacedCluster, type Place, startNamespacedCluster } from './namespaced-cluster.ts'
+import { at, type NamespacedCluster, type NamespacedNode, startNamespacedCluster } from './namespaced-cluster.ts'
 import { mustBe, Shown, untilSo } from './shown.ts'
 import { appOf, budgetOf, podsOf, servicesOf, webOf } from './three-nodes-objects.ts'
 import { capture } from './vxlan-capture.ts'
@@ -222,13 +222,13 @@ async function tryServices(cluster: NamespacedCluster, pods: readonly Pod[]): Pr
 }
 
 /** Nothing goes in or out any more, as when a cable is cut. */
-async function cut(place: Place): Promise<void> {
-  await at(place, 'nft', 'add', 'table', 'inet', CUT)
+async function cut(node: NamespacedNode): Promise<void> {
+  await at(node, 'nft', 'add', 'table', 'inet', CUT)
   const rule = ['type', 'filter', 'hook']
-  await at(place, 'nft', 'add', 'chain', 'inet', CUT, 'in', `{ ${rule.join(' ')} prerouting priority -400; }`)
-  await at(place, 'nft', 'add', 'chain', 'inet', CUT, 'out', `{ ${rule.join(' ')} postrouting priority 400; }`)
-  await at(place, 'nft', 'add', 'rule', 'inet', CUT, 'in', 'iifname', place.link, 'drop')
-  await at(place, 'nft', 'add', 'rule', 'inet', CUT, 'out', 'oifname', place.link, 'drop')
+  await at(node, 'nft', 'add', 'chain', 'inet', CUT, 'in', `{ ${rule.join(' ')} prerouting priority -400; }`)
+  await at(node, 'nft', 'add', 'chain', 'inet', CUT, 'out', `{ ${rule.join(' ')} postrouting priority 400; }`)
+  await at(node, 'nft', 'add', 'rule', 'inet', CUT, 'in', 'iifname', node.link, 'drop')
+  await at(node, 'nft', 'add', 'rule', 'inet', CUT, 'out', 'oifname', node.link, 'drop')
 }
 const CUT = 'cable-is-cut'
 
@@ -240,7 +240,7 @@ const within = (seconds: number, from: number, to: number): string => {
   return `${seconds.toFixed(1)} s`
 }
 
-async function loseNode(cluster: NamespacedCluster, lost: Place): Promise<void> {
+async function loseNode(cluster: NamespacedCluster, lost: NamespacedNode): Promise<void> {
   await cluster.apply(appOf(TOLERATED_SECONDS))
   await cluster.kubectl('rollout', 'status', 'deployment/app', '--timeout=60s')
   const before = await listPods(cluster, 'app')
@@ -275,7 +275,7 @@ async function loseNode(cluster: NamespacedCluster, lost: Place): Promise<void> 
 }
 
 /** By the times that the API server wrote down. */
-async function evicted(cluster: NamespacedCluster, lost: Place, pod: string): Promise<string> {
+async function evicted(cluster: NamespacedCluster, lost: NamespacedNode, pod: string): Promise<string> {
   const taint = '.spec.taints[?(@.effect=="NoExecute")].timeAdded'
   let added = ''
   await untilSo(
@@ -297,7 +297,7 @@ async function evicted(cluster: NamespacedCluster, lost: Place, pod: string): Pr
   return within(seconds, TOLERATED_SECONDS - 1, TOLERATED_SECONDS + 3)
 }
 
-async function rejoin(cluster: NamespacedCluster, back: Place): Promise<void> {
+async function rejoin(cluster: NamespacedCluster, back: NamespacedNode): Promise<void> {
   await at(back, 'nft', 'delete', 'table', 'inet', CUT)
   await shown.step('the node comes back', async () => {
     const seconds = await untilSo(readyOf(cluster, back.name), (status) => status === 'True', 60)
@@ -313,7 +313,7 @@ async function rejoin(cluster: NamespacedCluster, back: Place): Promise<void> {
   await shown.step('its pods are reached again', async () => podToPod(cluster, await listPods(cluster, 'web')))
 }
 
-async function drain(cluster: NamespacedCluster, node: Place): Promise<void> {
+async function drain(cluster: NamespacedCluster, node: NamespacedNode): Promise<void> {
   await cluster.kubectl('delete', 'deployment', 'app', '--wait=true')
   await cluster.apply(appOf(TOLERATED_SECONDS), ...budgetOf())
   await cluster.kubectl('rollout', 'status', 'deployment/app', '--timeout=60s')
@@ -365,7 +365,7 @@ async function stranger(cluster: NamespacedCluster, pods: readonly Pod[]): Promi
   return `${pod.ip} answers, ${gateway}, where names are served to pods, does not`
 }
 
-async function fewer(cluster: NamespacedCluster, gone: Place): Promise<string> {
+async function fewer(cluster: NamespacedCluster, gone: NamespacedNode): Promise<string> {
   await cluster.restart(undefined, ['--nodes=2'])
   const nodes = (await cluster.kubectl('get', 'nodes', '--output=name')).trim().split('\n')
   mustBe(nodes.length === 2 && !nodes.includes(`node/${gone.name}`), nodes.join(', '))

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 
 import { realClock, sleep } from '#lib/clock.ts'
 
-import type { Place } from './namespaced-cluster.ts'
+import type { NamespacedNode } from './namespaced-cluster.ts'
 
 /** Captures `many` packets on the node's link with this UDP port while `while_` runs, and decodes them as VXLAN. */
 export async function capture(
-  { within, link }: Place,
+  { within, link }: NamespacedNode,
   port: number,
   many: number,
   while_: () => Promise<unknown>,

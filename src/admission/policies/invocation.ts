@@ -100,7 +100,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Resources that are never intercepted, because a bad policy could lock out everybody. */
+/** Resources that are never intercepted, because a bad policy could lock out all users. */
 const REVIEWS: ReadonlySet<string> = new Set([
   'authentication.k8s.io/selfsubjectreviews',
   'authentication.k8s.io/tokenreviews',

@@ -65,9 +65,9 @@ describe('audit events', () => {
         String.raw`groups="\"dev\",\"qa\"" as="<self>" asgroups="<lookup>" user-agent="kubectl/v1" namespace="a" ` +
         'uri="/api/v1/namespaces/a/pods?limit=5&watch=true" response="200"',
     )
-    const nobody = { ...exampleSubject, user: undefined, sourceIps: [], objectRef: undefined }
+    const withoutUser = { ...exampleSubject, user: undefined, sourceIps: [], objectRef: undefined }
     assert.match(
-      legacyText(exampleEvent({ responseStatus: undefined, receivedMs: Date.UTC(2026, 0, 2) }, nobody)),
+      legacyText(exampleEvent({ responseStatus: undefined, receivedMs: Date.UTC(2026, 0, 2) }, withoutUser)),
       /^2026-01-02T00:00:00Z AUDIT: .* ip="<unknown>" .* user="<none>" groups="<none>" .* namespace="<none>" .* response="<deferred>"$/,
     )
   })

@@ -73,9 +73,12 @@ describe('default RBAC policy', () => {
       Array(7).fill(false),
     )
     assert.equal(index.authorize(anonymous, resourceAccess({ verb: 'get', resource: 'pods' })).allowed, false)
-    const someone = { ...anonymous, name: 'x', groups: ['system:authenticated'] }
-    assert.equal(index.authorize(someone, pathAccess('get', '/api')).allowed, true)
-    assert.equal(index.authorize({ ...someone, groups: ['system:masters'] }, pathAccess('delete', '/x')).allowed, true)
+    const authenticated = { ...anonymous, name: 'x', groups: ['system:authenticated'] }
+    assert.equal(index.authorize(authenticated, pathAccess('get', '/api')).allowed, true)
+    assert.equal(
+      index.authorize({ ...authenticated, groups: ['system:masters'] }, pathAccess('delete', '/x')).allowed,
+      true,
+    )
   })
 })
 

@@ -84,7 +84,7 @@ function users(...names: readonly string[]): Subject[] {
 }
 
 const kubeSystemAccounts: Subject = { kind: 'ServiceAccount', serviceAccount: { namespace: 'kube-system', name: '*' } }
-const everybody = groups('system:unauthenticated', 'system:authenticated')
+const allUsers = groups('system:unauthenticated', 'system:authenticated')
 
 /** In every namespace; `cluster` adds cluster-scoped requests. */
 function resources(verbs: string[], apiGroup: string, names: string[], cluster = true): ResourcePolicyRule {
@@ -124,7 +124,7 @@ const LEASES = 'coordination.k8s.io'
 
 export const mandatoryFlowSchemas: readonly Schema[] = [
   flow('exempt', { level: 'exempt', precedence: 1 }, everything(groups('system:masters'))),
-  flow('catch-all', { level: 'catch-all', precedence: 10_000, by: 'ByUser' }, everything(everybody)),
+  flow('catch-all', { level: 'catch-all', precedence: 10_000, by: 'ByUser' }, everything(allUsers)),
 ]
 
 export const suggestedFlowSchemas: readonly Schema[] = [
@@ -140,7 +140,7 @@ export const suggestedFlowSchemas: readonly Schema[] = [
   flow(
     'probes',
     { level: 'exempt', precedence: 2 },
-    { subjects: everybody, nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/healthz', '/readyz', '/livez'] }] },
+    { subjects: allUsers, nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/healthz', '/readyz', '/livez'] }] },
   ),
   flow(
     'system-leader-election',
@@ -170,7 +170,7 @@ export const suggestedFlowSchemas: readonly Schema[] = [
     { level: 'workload-low', precedence: 9000, by: 'ByUser' },
     everything(groups('system:serviceaccounts')),
   ),
-  flow('global-default', { level: 'global-default', precedence: 9900, by: 'ByUser' }, everything(everybody)),
+  flow('global-default', { level: 'global-default', precedence: 9900, by: 'ByUser' }, everything(allUsers)),
 ]
 
 /** The field manager; upstream's name. */

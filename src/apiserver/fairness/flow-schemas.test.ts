@@ -12,7 +12,7 @@ import { PriorityLevel } from './level.ts'
 import { createFlowMeter } from './meters.ts'
 
 const RESOURCES = { verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }
-const EVERYBODY: Subject = { kind: 'Group', group: { name: '*' } }
+const ALL_USERS: Subject = { kind: 'Group', group: { name: '*' } }
 const named = (name: string): Subject => ({ kind: 'User', user: { name } })
 
 function schema(name: string, precedence: number, ...rules: readonly Partial<PolicyRulesWithSubjects>[]): FlowSchema {
@@ -23,7 +23,7 @@ function schema(name: string, precedence: number, ...rules: readonly Partial<Pol
     spec: {
       matchingPrecedence: precedence,
       priorityLevelConfiguration: { name: name === 'orphan' ? 'missing' : 'level' },
-      rules: rules.map((rule) => ({ subjects: [EVERYBODY], ...rule })),
+      rules: rules.map((rule) => ({ subjects: [ALL_USERS], ...rule })),
     },
     status: {},
   }

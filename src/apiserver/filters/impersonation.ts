@@ -223,9 +223,9 @@ function complete(wanted: User, isConstrained: boolean): User {
   const groups = [...wanted.groups]
   if (groups.length === 0 && account !== undefined) groups.push(...serviceAccountGroups(account.namespace))
   if (isConstrained && parseNodeUser(wanted.name) !== undefined) groups.push('system:nodes')
-  const everybody =
+  const implicitGroup =
     wanted.name === 'system:anonymous' || groups.includes('system:unauthenticated')
       ? 'system:unauthenticated'
       : 'system:authenticated'
-  return { ...wanted, groups: groups.includes(everybody) ? groups : [...groups, everybody] }
+  return { ...wanted, groups: groups.includes(implicitGroup) ? groups : [...groups, implicitGroup] }
 }

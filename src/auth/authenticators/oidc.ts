@@ -159,7 +159,7 @@ function usernameOf({ usernameClaim = 'sub' }: OidcOptions, claims: Claims): str
   if (typeof name !== 'string')
     throw new CredentialError(`oidc: parse username claims "${usernameClaim}": not a string`)
   if (name === '') throw new CredentialError(`oidc: parse username claims "${usernameClaim}": empty`)
-  // Without `email_verified` the address may belong to anybody.
+  // Without `email_verified` the address may belong to another person.
   if (usernameClaim === 'email' && Object.hasOwn(claims, 'email_verified') && claims['email_verified'] !== true) {
     throw new CredentialError('oidc: email not verified')
   }

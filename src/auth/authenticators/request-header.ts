@@ -63,7 +63,7 @@ function checkName({ subject }: Certificate, allowedNames: readonly string[]): v
 
 /**
  * The reason why these settings are dangerous, if they are: any holder of a client certificate could impersonate
- * anybody. A server should refuse to start with them.
+ * any user. A server should refuse to start with them.
  */
 export function findRequestHeaderRisk(
   proxies: readonly Certificate[],

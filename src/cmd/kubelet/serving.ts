@@ -61,7 +61,7 @@ export async function openServing(program: KubeletProgram, around: ServingContex
   }
 }
 
-/** Logs once when anonymous callers may run commands in containers, or when anybody may read without TLS. */
+/** Logs once when anonymous callers may run commands in containers, or when the read-only port is open. */
 export function warnOfOpenNode({ configuration, log }: Pick<KubeletProgram, 'configuration' | 'log'>): void {
   const { address, port, readOnlyPort = 0, authentication, authorization } = configuration
   const remedy = 'Set authentication.anonymous.enabled to false and authorization.mode to Webhook'

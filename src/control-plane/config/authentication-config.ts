@@ -226,7 +226,7 @@ function mappingErrors(path: FieldPath, { username = {}, groups = {}, uid = {}, 
 const UNVERIFIED =
   'claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression'
 
-/** Without `email_verified` the address may belong to anybody. */
+/** Without `email_verified` the address may belong to another person. */
 function emailErrors(path: FieldPath, { claimMappings = {}, claimValidationRules = [] }: JwtSettings): FieldError[] {
   const { username = {}, extra = [] } = claimMappings
   const { expression = '' } = username

@@ -32,7 +32,7 @@ const leaseOf = (by: string): Lease => lease({ holderIdentity: by, renewTime: ag
 /** `wait`, `ping a b`, `elect a`. */
 function text(step: ElectionStep): string {
   if (step.action === 'ping') return `ping ${step.candidates.map(({ metadata }) => metadata.name).join(' ')}`
-  return step.action === 'elect' ? `elect ${step.holder ?? 'nobody'}` : step.action
+  return step.action === 'elect' ? `elect ${step.holder ?? 'no one'}` : step.action
 }
 
 describe('planElection() for a coordinated lease', () => {
@@ -57,7 +57,7 @@ describe('planElection() for a coordinated lease', () => {
     ['the lease is expired', lease({ ...leaseOf('a').spec, renewTime: ago(16) }), [candidate('b', 1)], 'elect b'],
     ['a candidate was silent for 15 minutes', leaseOf('a'), [candidate('a', 900), candidate('b', 60)], 'ping a b'],
     ['the candidates use another strategy', leaseOf('x'), [candidate('a', 60, { strategy: 'ex.io/own' })], 'wait'],
-    ['a third-party strategy elects', undefined, [candidate('a', 1, { strategy: 'ex.io/own' })], 'elect nobody'],
+    ['a third-party strategy elects', undefined, [candidate('a', 1, { strategy: 'ex.io/own' })], 'elect no one'],
   ]
   for (const [what, current, candidates, expected] of table) {
     it(`returns "${expected}" when ${what}`, () =>

@@ -69,7 +69,7 @@ function decisionCommand(decision: Decision): Command {
   return defineCommand({
     name: decision.name,
     use: '(-f FILENAME | NAME) [options]',
-    long: `${decision.short}. Whoever asked gets a certificate for what stands in an approved request: look at it before.`,
+    long: `${decision.short}. The requestor of an approved request gets a certificate with its subject and usages: check them first.`,
     examples: `# ${decision.short}\nkubectl certificate ${decision.name} csr-sqgzp`,
     flags: FLAGS,
     async run(invocation) {

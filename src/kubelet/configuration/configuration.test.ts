@@ -10,8 +10,8 @@ import { loadFile, mergeDropIns } from './loading.ts'
 import { shownConfiguration } from './printing.ts'
 
 const HEAD = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n'
-const nobody = (message: string): void => assert.fail(message)
-const load = (more: string) => loadFile({ path: '/etc/k/c.yaml', source: `${HEAD}${more}` }, nobody)
+const failOnWarning = (message: string): void => assert.fail(message)
+const load = (more: string) => loadFile({ path: '/etc/k/c.yaml', source: `${HEAD}${more}` }, failOnWarning)
 
 describe('KubeletConfiguration', () => {
   it('treats zero as unset, except where zero is a value', () => {

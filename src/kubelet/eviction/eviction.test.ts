@@ -229,7 +229,7 @@ test('the eviction manager removes unused containers and images from a full disk
   const { calls, state, stop } = watch(bed, {
     measure: async () => nodeOf(2 * GI, { nodeDisk: diskOf(available), imageDisk: diskOf(available) }),
     removeUnusedImages: free,
-    evict: async () => assert.fail('nobody has to go'),
+    evict: async () => assert.fail('evicts no pod'),
   })
   await bed.clock.advance(11_000)
   assert.deepEqual([calls, state.pressures], [['containers'], ['DiskPressure']])

@@ -42,7 +42,7 @@ test('the pod start duration ends when the API server reports the start, without
   startup.pulled({ startMs: 0, endMs: 2000 })
   startup.initialised(1000)
   startup.observePod(podOf(RUNNING), CREATED_MS + 4000)
-  assert.equal(sumOf(meters, 'kubelet_pod_start_total_duration_seconds'), undefined, 'nobody has seen it run')
+  assert.equal(sumOf(meters, 'kubelet_pod_start_total_duration_seconds'), undefined, 'no container has started')
   startup.runs(CREATED_MS + 500, CREATED_MS + 4500)
   startup.runs(CREATED_MS + 500, CREATED_MS + 9000)
   startup.observePod(podOf(RUNNING), CREATED_MS + 5000)

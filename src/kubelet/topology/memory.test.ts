@@ -57,7 +57,7 @@ test('the memory manager prefers memory of one NUMA node, and groups only nodes 
   assert.deepEqual(hintsOf(single, 4), ['0!', '1!'], 'one that serves a container alone is in no group')
   assert.deepEqual(hintsOf(single, 15), [])
   const grouped = taken(TWO, 12, 0, 1)
-  assert.deepEqual(hintsOf(grouped, 4), ['0,1'], 'one in a group serves nobody alone')
+  assert.deepEqual(hintsOf(grouped, 4), ['0,1'], 'one in a group serves no container alone')
   assert.deepEqual([grouped[0]?.memoryMap['memory']?.free, grouped[1]?.memoryMap['memory']?.free], [0, 7 * GI])
 })
 

@@ -335,7 +335,7 @@ function attemptHttp1(pool: OriginPool, { head, body, limits }: Attempt): Promis
     // Node would end the connection without an event.
     request.on('upgrade', (_message, socket) => {
       socket.destroy()
-      const failed = asHttpError(new Error('The server switched protocols, which nobody asked for'))
+      const failed = asHttpError(new Error('The server switched protocols without being asked'))
       resolve({ failed, isUnserved: false, isStale: false })
     })
     sendBody(request, body)

@@ -171,7 +171,9 @@ export async function connectWebSocket(options: ConnectOptions): Promise<WebSock
       finish()
       raw.removeAllListeners('error')
       if (!isAcceptable(chosen, options))
-        return fail(new WebSocketError('refused', `The server speaks "${chosen}", which nobody offered`))
+        return fail(
+          new WebSocketError('refused', `The server chose the subprotocol "${chosen}", which the client did not offer`),
+        )
       if (socket !== undefined) resolve(wrap(raw, socket, options, chosen))
     })
   })

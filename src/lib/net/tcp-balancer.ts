@@ -159,14 +159,14 @@ async function ask(target: Target, { clock, dial, ended }: World): Promise<Diall
   return found
 }
 
-const NOBODY_THERE = new Set(['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ETIMEDOUT', 'ABORT_ERR'])
+const NO_ANSWER_CODES = new Set(['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ETIMEDOUT', 'ABORT_ERR'])
 
 function dialTcp({ host, port }: TcpServer, signal: AbortSignal): Promise<Dialled> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, noDelay: true, keepAlive: true, signal })
     let code = ''
     socket.on('error', (error: NodeJS.ErrnoException) => (code = error.code ?? ''))
-    const failed = (): void => resolve(NOBODY_THERE.has(code) ? 'silent' : 'refused')
+    const failed = (): void => resolve(NO_ANSWER_CODES.has(code) ? 'silent' : 'refused')
     socket.once('close', failed)
     socket.once('connect', () => {
       socket.off('close', failed)

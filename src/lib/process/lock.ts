@@ -42,7 +42,7 @@ export function takeProcessLock(file: string, use: LockUse = 'service'): LockAtt
     const attempt = attemptLock(file, use)
     if (attempt !== 'changed') return attempt
   }
-  return { owner: NOBODY }
+  return { owner: NO_OWNER }
 }
 
 /** Undefined where no process owns the lock. Creates nothing. Throws when the file cannot be opened. */
@@ -132,7 +132,7 @@ function isThere(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false }) !== undefined
 }
 
-const NOBODY: LockOwner = { pid: 0, began: 0, use: 'service' }
+const NO_OWNER: LockOwner = { pid: 0, began: 0, use: 'service' }
 
 function attemptLock(file: string, use: LockUse): LockAttempt | 'changed' {
   const db = open(file)
@@ -164,7 +164,7 @@ function isSame(one: LockOwner, other: LockOwner): boolean {
 function ownerIn(file: string): LockOwner {
   const db = open(file)
   try {
-    return db === undefined ? NOBODY : readOwner(db)
+    return db === undefined ? NO_OWNER : readOwner(db)
   } finally {
     db?.close()
   }
@@ -231,7 +231,7 @@ function readOwner(db: DatabaseSync): LockOwner {
       .get() as unknown as [number, number]
     return { pid, began: Math.floor(mark / 2), use: mark % 2 === 1 ? 'upkeep' : 'service' }
   } catch (error) {
-    if (isBusy(error) || isDamaged(error)) return NOBODY
+    if (isBusy(error) || isDamaged(error)) return NO_OWNER
     throw error
   }
 }

@@ -164,7 +164,7 @@ describe('SPDY connection', () => {
       far.end()
     })()
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
-    assert.ok(written < 40, `${written} pieces went out that nobody read`)
+    assert.ok(written < 40, `${written} pieces were sent without a reader`)
     let received = 0
     for await (const piece of near) received += piece.length
     await writing

@@ -74,7 +74,7 @@ async function draftBuild(
   const [approval, key] = [approvalOf(wanted), sshKeyOf(sshKey)]
   const { client, random } = objects
   const name = generateName('c-', random)
-  // Before the Cluster, so that nobody works on it without them.
+  // Before the Cluster, because the controller needs them for it.
   await createSecrets(client, name, { random, fields, ...(key !== undefined && { sshKey: key }) })
   return {
     name,

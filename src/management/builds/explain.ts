@@ -4,7 +4,7 @@ const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed/i,
     'A machine shows another host key than at first sight. If it was replaced or installed anew, forget its key ' +
-      '(POST /v3/clusters/<cluster>/host-keys) and retry; otherwise somebody may be between the server and the machine.',
+      '(POST /v3/clusters/<cluster>/host-keys) and retry; otherwise an attacker may be between the server and the machine.',
   ],
   [
     /Permission denied \((?:publickey|[^)]*publickey)/i,

@@ -193,7 +193,7 @@ async function sendLog(
   if (call.query.get('follow') !== 'true') return { status: 200, body: (await readLog(objects.client, name)).text }
   if (followers.count >= MAX_FOLLOWERS) throw tooManyRequestsError('too many logs are followed', RETRY_SECONDS)
   const { person, exchange } = call
-  // Nobody has a role in a cluster that is gone: then the log is for whoever removed it.
+  // A removed cluster has no members: only the user who removed it can read the log.
   const gone = { name: person.user.metadata.name ?? '', groups: [] }
   const isGone = memberships.userIn(person.user, spec.cluster) === undefined
   const current = (now: PersonCall['person']): ClusterUser | undefined =>

@@ -24,7 +24,7 @@ export function ownedBuild(options: ClusterAccess, call: PersonCall): BuiltClust
 }
 
 /**
- * The Operation of a request. Whoever asked for the removal of a cluster sees the Operation when the cluster is gone.
+ * The Operation of a request. The user who removed a cluster can read the Operation after the cluster is gone.
  * Throws StatusError 404 for an Operation of another cluster too.
  */
 export function ownedOperation(options: ClusterAccess, call: PersonCall): Operation {

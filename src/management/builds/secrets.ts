@@ -101,7 +101,7 @@ export interface NewSecrets {
   readonly fields?: SecretFields
 }
 
-/** Before the Cluster exists, so that nobody works on it without them. */
+/** Called before the Cluster is created, because the controller needs them for it. */
 export async function createSecrets(client: ApiClient, cluster: string, made: NewSecrets): Promise<void> {
   const { random, sshKey, fields = {} } = made
   const key =

@@ -58,7 +58,7 @@ export async function runOperation(task: Task): Promise<void> {
     if (newPlan !== undefined) {
       const message = 'The machines have changed since the plan was approved: approve the new plan.'
       recorder.say(message)
-      // First, so that nobody takes the approval for one of the new plan.
+      // First, because the old approval must not apply to the new plan.
       const value = { spec: { approved: null, approvedPlan: null } }
       await context.client.patch(Operations, { name: operation.metadata.name ?? '' }, { type: 'merge', value })
       return { phase: 'Planned', plan: newPlan, message }

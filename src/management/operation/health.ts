@@ -8,7 +8,7 @@ export interface ServerCheck {
   readonly name: string
   /** `livez`: a failure means that the process must be restarted. */
   readonly on: readonly HealthPath[]
-  /** Throws the reason, which goes to the log: anybody may ask for the page. */
+  /** Throws the reason, which goes to the log only: the page is public. */
   readonly check: () => void | Promise<void>
 }
 

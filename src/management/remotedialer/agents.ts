@@ -81,7 +81,7 @@ interface Connection extends Identified {
   readonly address: string
 }
 
-/** Nobody gets a request through the tunnel before the cluster behind it is known to be the right one. */
+/** The tunnel carries no requests of users before the uid of its cluster is verified. */
 async function serveTunnel({ objects, hub, onChange }: RemotedialerOptions, connection: Connection): Promise<void> {
   const { cluster, tunnel, api, address } = connection
   const name = cluster.metadata.name ?? ''

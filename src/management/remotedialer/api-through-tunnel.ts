@@ -77,7 +77,7 @@ interface Security {
   readonly clock: Clock
 }
 
-/** The agent copies bytes only: whoever is between it and us could read the token without TLS to the API server. */
+/** The agent copies bytes only: without TLS to the API server, an attacker between it and us could read the token. */
 function secured(stream: Duplex, { address, authority, clock }: Security): Promise<TLSSocket> {
   const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>()

@@ -1,4 +1,4 @@
-/** The routes of cluster templates. Everybody who is logged in may read them: they have no keys and passwords. */
+/** The routes of cluster templates. All users may read them: they have no keys and passwords. */
 import { badRequestError, conflictError, forbiddenError, invalidError } from '#meta/status-errors.ts'
 import { omitted } from '#meta/validation/field-path.ts'
 

@@ -47,8 +47,8 @@ export async function userProblems(name: string, user: UserEntry, problemOf: Pro
       `more than one authentication method found for ${name}; found [${methods.join(' ')}], only one is allowed`,
     )
   }
-  const asSomebody = [user['as-uid'] ?? '', user['as-groups'] ?? [], Object.keys(user['as-user-extra'] ?? {})]
-  if (asSomebody.some(({ length }) => length > 0) && (user.as ?? '') === '') {
+  const impersonated = [user['as-uid'] ?? '', user['as-groups'] ?? [], Object.keys(user['as-user-extra'] ?? {})]
+  if (impersonated.some(({ length }) => length > 0) && (user.as ?? '') === '') {
     problems.push(`requesting uid, groups or user-extra for ${name} without impersonating a user`)
   }
   return problems

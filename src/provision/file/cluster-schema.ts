@@ -225,7 +225,7 @@ export const CLUSTER: Members<Omit<ClusterFile, 'management'>> = {
   ssh_cert_path: words('certificate of that key'),
   ssh_agent_auth: flag('whether the SSH agent has the keys', false),
   authorization: object<ClusterFile['authorization']>('authorization', {
-    mode: choice('rbac, or none: full access for everybody', ['rbac', 'none'], { default: 'rbac' }),
+    mode: choice('rbac, or none: full access for all users', ['rbac', 'none'], { default: 'rbac' }),
     options: map('options of the mode', text('value')),
   }),
   ignore_docker_version: flag('whether to ignore the Docker version; Docker is not used', false, { past: true }),

@@ -33,7 +33,7 @@ interface Share {
 export function sharesOf(cluster: ClusterFile, node: ClusterNode): readonly Share[] {
   const isExternal = cluster.services.etcd.external_urls.length > 0
   const isControlPlane = hasRole(node, 'controlplane')
-  const everyone: Share[] = [
+  const always: Share[] = [
     // The controller manager signs certificate requests with it.
     { name: plan.KUBE_CA, withoutKey: !isControlPlane },
     { name: plan.PROXY, withKubeconfig: true },
@@ -62,7 +62,7 @@ export function sharesOf(cluster: ClusterFile, node: ClusterNode): readonly Shar
         ...etcdClient,
       ]
     : []
-  return [...new Map([...everyone, ...serving, ...etcd, ...controlPlane].map((one) => [one.name, one])).values()]
+  return [...new Map([...always, ...serving, ...etcd, ...controlPlane].map((one) => [one.name, one])).values()]
 }
 
 /** All files of one machine. Throws PkiError if the bundle lacks one. */

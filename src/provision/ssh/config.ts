@@ -1,6 +1,6 @@
 /**
  * Writes the configuration file of `ssh`. Addresses, users and paths are in this file and never in a command line. The
- * operator's own SSH configuration is ignored, so that a cluster.yml works the same for everybody. Pure.
+ * operator's own SSH configuration is ignored, so that a cluster.yml has the same effect on every machine. Pure.
  */
 import { ProgramError } from '#lib/program.ts'
 

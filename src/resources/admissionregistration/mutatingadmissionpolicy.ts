@@ -109,7 +109,7 @@ function validateMutation(path: FieldPath, mutation: Mutation, compiler: Admissi
   ]
 }
 
-/** Without an authorizer, everybody who may write policies may use any param kind. */
+/** Without an authorizer, every user who may write policies may use any param kind. */
 export function defineMutatingAdmissionPolicy(access: ParamAccess | undefined): Resource<MutatingAdmissionPolicy> {
   return guardParamKind(mutatingAdmissionPolicy, access)
 }

@@ -28,7 +28,7 @@ export const mutatingAdmissionPolicyBinding: Resource<MutatingAdmissionPolicyBin
     })),
   })
 
-/** Without an authorizer, everybody who may write bindings may use any parameters. */
+/** Without an authorizer, every user who may write bindings may use any parameters. */
 export function defineMutatingAdmissionPolicyBinding(
   access: ParamAccess | undefined,
 ): Resource<MutatingAdmissionPolicyBinding> {

@@ -149,7 +149,7 @@ function validateWarning({ fieldRef, warning }: ExpressionWarning, at: number): 
   )
 }
 
-/** Without an authorizer, everybody who may write policies may use any param kind. */
+/** Without an authorizer, every user who may write policies may use any param kind. */
 export function defineValidatingAdmissionPolicy(access: ParamAccess | undefined): Resource<ValidatingAdmissionPolicy> {
   return guardParamKind(validatingAdmissionPolicy, access)
 }

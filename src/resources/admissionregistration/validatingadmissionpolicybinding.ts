@@ -35,7 +35,7 @@ function validateActions(path: FieldPath, list: readonly string[]): FieldError[]
   )
 }
 
-/** Without an authorizer, everybody who may write bindings may use any parameters. */
+/** Without an authorizer, every user who may write bindings may use any parameters. */
 export function defineValidatingAdmissionPolicyBinding(
   access: ParamAccess | undefined,
 ): Resource<ValidatingAdmissionPolicyBinding> {

@@ -50,7 +50,7 @@ export const resourceClaim: Resource<ResourceClaim> = defineResource<ResourceCla
   deleteAnswersObject: true,
 })
 
-/** Without an authorizer, everybody who may write the status may write all of it. */
+/** Without an authorizer, every user who may write the status may write all of it. */
 export function defineResourceClaim(ask: Authorize | undefined): Resource<ResourceClaim> {
   return { ...resourceClaim, allocate: allocateFor(ask) }
 }

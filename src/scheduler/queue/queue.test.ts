@@ -96,7 +96,7 @@ describe('SchedulingQueue', () => {
     assert.ok(event)
     queue.handleEvent(event)
     assert.equal(queue.sizes.backoff, 1)
-    assert.equal(pop().pod.uid, 'a', 'early: nobody else wants to')
+    assert.equal(pop().pod.uid, 'a', 'early, because the queue has no other pod')
   })
 
   it('waits for the full backoff if the gate is off', async () => {

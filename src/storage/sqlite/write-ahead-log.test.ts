@@ -166,7 +166,7 @@ describe('write-ahead log of SQLite', () => {
     assert.equal(log.isCheckpointDue, true)
     log.checkpoint()
     write(10)
-    assert.equal(log.isCheckpointDue, false, 'somebody reads the past')
+    assert.equal(log.isCheckpointDue, false, 'a reader needs an old revision')
     write(1, WAL_BYTES / 2)
     assert.equal(log.isCheckpointDue, true)
     past.close()

@@ -23,7 +23,7 @@ const quiet = { info: () => undefined, error: () => undefined } as unknown as Lo
 const random = createSeededRandom(1)
 const authority = createAuthority({ commonName: 'test' }, { clock: realClock, random })
 
-interface Told {
+interface Response {
   readonly status: number
   readonly text: string
   readonly headers: IncomingMessage['headers']
@@ -109,12 +109,12 @@ describe('ingress controller', () => {
     await client.create<Ingress>(Ingresses, object as never)
   }
 
-  function ask(host: string, path = '/', { secure = false, body = '' } = {}): Promise<Told> {
+  function ask(host: string, path = '/', { secure = false, body = '' } = {}): Promise<Response> {
     const send = secure ? httpsRequest : httpRequest
     const port = secure ? controller.httpsPort : controller.httpPort
     const method = body === '' ? 'GET' : 'POST'
     const tls = secure ? { servername: host, rejectUnauthorized: false } : {}
-    const { promise, resolve, reject } = Promise.withResolvers<Told>()
+    const { promise, resolve, reject } = Promise.withResolvers<Response>()
     const asking = send(
       { host: '127.0.0.1', port, path, method, headers: { host }, agent: false, ...tls },
       (answer) => {
@@ -133,7 +133,7 @@ describe('ingress controller', () => {
     return promise
   }
 
-  const untilStatus = (host: string, status: number, secure = false): Promise<Told> =>
+  const untilStatus = (host: string, status: number, secure = false): Promise<Response> =>
     eventually(
       () => ask(host, '/', { secure }),
       (told) => told.status === status,

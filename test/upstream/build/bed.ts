@@ -8,16 +8,16 @@ import { realClock, sleep } from '#lib/clock.ts'
 import { stringifyYaml } from '#lib/yaml/yaml.ts'
 
 import { HYPERKUBE } from '../ours.ts'
-import type { Place } from './machines.ts'
+import type { TestMachine } from './machines.ts'
 
 const run = promisify(execFile)
 
 export interface BedOptions {
   readonly folder: string
-  readonly places: readonly Place[]
+  readonly machines: readonly TestMachine[]
   /** Of SSH. */
   readonly key: string
-  /** How many of the places are control planes, and how many are in the cluster to begin with. */
+  /** How many of the machines are control planes, and how many are in the cluster to begin with. */
   readonly planes: number
   readonly count: number
 }
@@ -80,20 +80,20 @@ export class Bed {
     process.stdout.write(`${text}\n`)
   }
 
-  place(name: string): Place {
-    const found = this.options.places.find((place) => place.name === name)
+  machine(name: string): TestMachine {
+    const found = this.options.machines.find((machine) => machine.name === name)
     if (found === undefined) throw new Error(`There is no machine ${name}`)
     return found
   }
 
-  get planes(): readonly Place[] {
-    return this.options.places.slice(0, this.options.planes)
+  get planes(): readonly TestMachine[] {
+    return this.options.machines.slice(0, this.options.planes)
   }
 
   /** Writes cluster.yml with the given changes. */
   async write({ roles = {}, top = {} }: FileChanges): Promise<void> {
-    const { places, planes, count, key, folder } = this.options
-    const nodes = places.flatMap(({ name, address }, at) => {
+    const { machines, planes, count, key, folder } = this.options
+    const nodes = machines.flatMap(({ name, address }, at) => {
       const usual = at < planes ? ['controlplane', 'etcd'] : ['worker']
       const role = name in roles ? roles[name] : at < count ? usual : undefined
       return role === undefined ? [] : [{ address, user: 'root', hostname_override: name, role }]
@@ -195,7 +195,9 @@ export class Bed {
   }
 
   /** A writer on a machine that reaches API servers as workers do; `end` says how long it had to wait at most. */
-  async startWriter({ namespace }: Place): Promise<() => Promise<{ written: number; failed: number; gapMs: number }>> {
+  async startWriter({
+    namespace,
+  }: TestMachine): Promise<() => Promise<{ written: number; failed: number; gapMs: number }>> {
     const program = [process.execPath, join(import.meta.dirname, 'writer.ts')]
     const args = [join(this.options.folder, 'kube_config_cluster.yml'), 'https://127.0.0.1:6443']
     const child = spawn('nsenter', [`--net=/run/netns/${namespace}`, ...program, ...args], {

@@ -81,17 +81,17 @@ export async function policies(bed: Bed): Promise<void> {
   await bed.build('up')
   await bed.kubectl('apply', '-f', 'alone.json')
   const [pod] = (await bed.pods()).values()
-  const place = bed.place(pod?.node ?? '')
+  const machine = bed.machine(pod?.node ?? '')
   await bed.until(
     'its node has rules for the pod',
-    async () => (await runIn(place, ...TABLE)).includes('alone'),
+    async () => (await runIn(machine, ...TABLE)).includes('alone'),
     60_000,
   )
   await bed.isSettled()
   await bed.kubectl('delete', '-f', 'alone.json')
   await bed.write({})
   await bed.build('up')
-  const left = await runIn(place, ...TABLE).catch(() => '')
+  const left = await runIn(machine, ...TABLE).catch(() => '')
   must(left === '', `rules are gone: ${left}`)
   await bed.isSettled()
 }

@@ -42,17 +42,17 @@ function must(isSo: boolean, what: string): void {
 
 /** One of each role comes and one goes, at once; then all is as it was. */
 async function nodes(bed: Bed): Promise<void> {
-  const { places, count } = bed.options
-  const spare = places[count]?.name ?? ''
-  const last = places[count - 1]?.name ?? ''
+  const { machines, count } = bed.options
+  const spare = machines[count]?.name ?? ''
+  const last = machines[count - 1]?.name ?? ''
   await bed.write({ roles: { [spare]: ['controlplane', 'etcd'], [last]: undefined } })
   await bed.build('plan')
   await bed.build('up')
-  const [, second, third] = places.map(({ name }) => name)
+  const [, second, third] = machines.map(({ name }) => name)
   must((await bed.nodes()).get(spare)?.isReady === true, `${spare} has come`)
   must(!(await bed.nodes()).has(last), `${last} has gone`)
   await bed.isSettled()
-  // With the new one there, a first member can go and come back as a worker, and a worker can take its place.
+  // With the new one there, a first member can go and come back as a worker, and a worker can take its machine.
   await bed.write({ roles: { [spare]: ['worker'], [third ?? '']: ['worker'], [last]: ['controlplane', 'etcd'] } })
   await bed.build('up')
   must((await bed.nodes()).size === count + 1, 'all nodes are there')
@@ -66,7 +66,7 @@ async function nodes(bed: Bed): Promise<void> {
 
 /** Each control plane once: the first crashes and is mended by up, the others are cut off for a while. */
 async function kill(bed: Bed): Promise<void> {
-  const worker = bed.options.places[bed.options.planes]
+  const worker = bed.options.machines[bed.options.planes]
   if (worker === undefined) throw new Error('There is no worker to write from')
   for (const [at, plane] of bed.planes.entries()) {
     const before = await bed.pods()

@@ -14,13 +14,13 @@ const run = promisify(execFile)
 export interface Names {
   /** The prefix of links and network namespaces, at most four letters. */
   readonly prefix: string
-  /** The name of machines, without their number. */
-  readonly machine: string
+  /** The host name of machines, without their number. */
+  readonly host: string
   /** The first three numbers of addresses. */
   readonly network: string
 }
 
-const USUAL: Names = { prefix: 'hkb', machine: 'm', network: '10.199.0' }
+const USUAL: Names = { prefix: 'hkb', host: 'm', network: '10.199.0' }
 
 /**
  * The script is a constant; folder and name are arguments. The folder `upper` contains the changes of the machine;
@@ -40,14 +40,14 @@ mount --rbind "$folder/run" "$folder/tree/run"
 mount --bind "$folder/lib" "$folder/tree/var/lib"
 mkdir -p "$folder/tree$folder/etc"
 mount --bind "$folder/etc" "$folder/tree$folder/etc"
-# Not chroot: whoever enters the namespace of mounts later, as runc does, must not find the files of this machine.
+# Not chroot: programs that enter the mount namespace later, as runc does, must not see the files of this machine.
 cd "$folder/tree"
 pivot_root . .
 umount -l .
 exec chroot . /usr/sbin/sshd -D -e -f "$folder/etc/sshd_config"
 `
 
-export interface Place {
+export interface TestMachine {
   readonly name: string
   readonly address: string
   readonly folder: string
@@ -61,8 +61,8 @@ export async function makeMachines(
   folder: string,
   count: number,
   closing: AsyncDisposableStack,
-  { prefix, machine, network }: Names = USUAL,
-): Promise<{ readonly places: readonly Place[]; readonly key: string }> {
+  { prefix, host, network }: Names = USUAL,
+): Promise<{ readonly machines: readonly TestMachine[]; readonly key: string }> {
   const key = join(folder, 'id')
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key])
   const bridge = `${prefix}0`
@@ -70,9 +70,9 @@ export async function makeMachines(
   closing.defer(async () => void (await run('ip', ['link', 'del', bridge])))
   await run('ip', ['addr', 'add', `${network}.1/24`, 'dev', bridge])
   await run('ip', ['link', 'set', bridge, 'up'])
-  const places: Place[] = []
+  const machines: TestMachine[] = []
   for (let number = 1; number <= count; number++) {
-    const name = `${machine}${number}`
+    const name = `${host}${number}`
     const plan = {
       name,
       address: `${network}.${10 + number}`,
@@ -80,9 +80,9 @@ export async function makeMachines(
       namespace: `${prefix}-${number}`,
     }
     const pid = await makeMachine(plan, { bridge, link: `${prefix}v${number}`, key }, closing)
-    places.push({ ...plan, pid })
+    machines.push({ ...plan, pid })
   }
-  return { places, key }
+  return { machines, key }
 }
 
 interface Wiring {
@@ -92,15 +92,15 @@ interface Wiring {
   readonly key: string
 }
 
-type PlacePlan = Omit<Place, 'pid'>
+type MachinePlan = Omit<TestMachine, 'pid'>
 
 /** Resolves to the first process. */
 async function makeMachine(
-  place: PlacePlan,
+  machine: MachinePlan,
   { bridge, link, key }: Wiring,
   closing: AsyncDisposableStack,
 ): Promise<number> {
-  const { name, address, folder, namespace } = place
+  const { name, address, folder, namespace } = machine
   await run('ip', ['netns', 'add', namespace])
   closing.defer(async () => void (await run('ip', ['netns', 'del', namespace]).catch(() => undefined)))
   await run('ip', ['link', 'add', link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace])
@@ -108,7 +108,7 @@ async function makeMachine(
   await run('ip', ['link', 'set', link, 'master', bridge, 'up'])
   await run('ip', ['-n', namespace, 'addr', 'add', `${address}/24`, 'dev', 'eth0'])
   await run('ip', ['-n', namespace, 'link', 'set', 'lo', 'up'])
-  await plugIn(place)
+  await plugIn(machine)
   const etc = join(folder, 'etc')
   await mkdir(etc, { recursive: true })
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(etc, 'host')])
@@ -129,7 +129,7 @@ async function makeMachine(
   const within = ['--net=/run/netns/' + namespace, 'unshare', '--mount', '--uts']
   const child = spawn('nsenter', [...within, 'sh', '-c', MACHINE, 'sh', folder, name], { stdio: 'ignore' })
   closing.defer(() => void child.kill('SIGTERM'))
-  closing.defer(() => killAll(place))
+  closing.defer(() => killAll(machine))
   const { pid = 0 } = child
   // The same process becomes sshd when the machine has its files.
   while (!(await readlink(`/proc/${pid}/exe`).catch(() => '')).includes('sshd')) {
@@ -140,37 +140,37 @@ async function makeMachine(
 }
 
 /** Disconnects the machine without notice. */
-export async function unplug({ namespace }: Place): Promise<void> {
+export async function unplug({ namespace }: TestMachine): Promise<void> {
   await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'down'])
 }
 
-export async function plugIn({ namespace, address }: PlacePlan): Promise<void> {
+export async function plugIn({ namespace, address }: MachinePlan): Promise<void> {
   await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'up'])
   await run('ip', ['-n', namespace, 'route', 'replace', 'default', 'via', address.replace(/\d+$/, '1')])
 }
 
 /** The output of a program on the machine. Rejects if it fails. */
-export async function runIn({ pid }: Place, program: string, ...args: string[]): Promise<string> {
+export async function runIn({ pid }: TestMachine, program: string, ...args: string[]): Promise<string> {
   const within = ['-t', String(pid), '--mount', '--net', '--uts', '--wd=/', '--', program]
   const { stdout } = await run('nsenter', [...within, ...args], { maxBuffer: 1 << 26 })
   return stdout
 }
 
 /** As a crash would: everything but sshd, at once. */
-export async function killAll(place: PlacePlan): Promise<void> {
-  for (const pid of await processesOf(place)) process.kill(pid, 'SIGKILL')
+export async function killAll(machine: MachinePlan): Promise<void> {
+  for (const pid of await processesOf(machine)) process.kill(pid, 'SIGKILL')
 }
 
 /** Of one program, by how its command ends. */
-export async function killProgram(place: Place, program: string): Promise<void> {
-  for (const pid of await processesOf(place)) {
+export async function killProgram(machine: TestMachine, program: string): Promise<void> {
+  for (const pid of await processesOf(machine)) {
     const path = await readlink(`/proc/${pid}/exe`).catch(() => '')
     if (path.endsWith(`/${program}`)) process.kill(pid, 'SIGKILL')
   }
 }
 
 /** All that are in its network, but for sshd: pods have networks of their own, and go with their containerd. */
-async function processesOf({ namespace }: PlacePlan): Promise<number[]> {
+async function processesOf({ namespace }: MachinePlan): Promise<number[]> {
   const { ino } = await stat(`/run/netns/${namespace}`)
   const found: number[] = []
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
@@ -183,12 +183,12 @@ async function processesOf({ namespace }: PlacePlan): Promise<number[]> {
 }
 
 /** Deletes a folder below /var/lib of the machine. */
-export async function destroyData({ folder }: Place, name: string): Promise<void> {
+export async function destroyData({ folder }: TestMachine, name: string): Promise<void> {
   await rm(join(folder, 'lib', name), { recursive: true, force: true })
 }
 
 /** The paths of files that the machine did not have at its creation. */
-export async function filesOf({ folder }: Place): Promise<string[]> {
+export async function filesOf({ folder }: TestMachine): Promise<string[]> {
   const found: string[] = []
   for (const layer of ['upper', 'lib']) {
     const { stdout } = await run('find', [join(folder, layer), '-type', 'f'], { maxBuffer: 1 << 26 })

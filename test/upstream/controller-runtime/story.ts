@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { end, launch } from '../kube-apiserver.ts'
-import { ask, type Ask, type Server, type Told } from '../ours.ts'
+import { ask, type Ask, type Server, type Response } from '../ours.ts'
 import { configurations, definition, GROUP, NAME } from './objects.ts'
 
 /** Of this machine alone, and the cluster address of the Service too: upstream does not look at endpoints. */
@@ -39,7 +39,7 @@ interface Teller {
   readonly lines: string[]
   readonly stage: Stage
   /** Asks, and tells what came of it. */
-  readonly tell: (what: string, request: Ask) => Promise<Told>
+  readonly tell: (what: string, request: Ask) => Promise<Response>
   readonly get: (path: string) => Promise<Json>
   /** Rejects with what it says instead of true when it takes too long. */
   readonly until: (what: string, isSo: () => Promise<unknown>) => Promise<void>
@@ -172,7 +172,7 @@ async function untilTrusted({ until, get, stage }: Teller): Promise<void> {
 }
 
 async function admit({ tell }: Teller): Promise<void> {
-  const create = (what: string, body: object): Promise<Told> => tell(what, { method: 'POST', path: WIDGETS, body })
+  const create = (what: string, body: object): Promise<Response> => tell(what, { method: 'POST', path: WIDGETS, body })
   await create('mutate', widget('plain', 1))
   await create('warn', widget('nothing', 0))
   await create('validate', widget('large', 11))
@@ -242,7 +242,7 @@ function useClient({ lines, stage }: Teller): void {
 }
 
 async function failAlone({ tell }: Teller): Promise<void> {
-  const create = (what: string, body: object): Promise<Told> => tell(what, { method: 'POST', path: WIDGETS, body })
+  const create = (what: string, body: object): Promise<Response> => tell(what, { method: 'POST', path: WIDGETS, body })
   await create('fail closed', widget('closed', 1))
   await create('fail open', widget('open', 1, { labels: { soft: 'yes' } }))
   await tell('read the old, with nobody to convert', { path: `${OLD_WIDGETS}/open` })

@@ -14,14 +14,14 @@ import { parseYaml, stringifyYaml } from '#lib/yaml/yaml.ts'
 import { end, launch } from '../kube-apiserver.ts'
 import { HYPERKUBE } from '../ours.ts'
 import { lineOf } from './scene.ts'
-import { type Kubectl, type Place, run } from './sides.ts'
+import { type Kubectl, type Workspace, run } from './sides.ts'
 import { writeKinds } from './tables/kinds.ts'
 
 const NODES = 4
 
 export interface Cluster {
-  /** A place to run lines in, with that namespace in its kubeconfig. `side`: 0 upstream's, 1 ours. */
-  place(side: 0 | 1, namespace: string): Promise<Place>
+  /** A workspace to run lines in, with that namespace in its kubeconfig. `side`: 0 upstream's, 1 ours. */
+  workspace(side: 0 | 1, namespace: string): Promise<Workspace>
   stop(): Promise<void>
 }
 
@@ -32,10 +32,10 @@ export async function openCluster(kubeconfig?: string): Promise<Cluster> {
   const child = kubeconfig === undefined ? await startUp(folder, file) : undefined
   const kinds = join(folder, 'kinds')
   await writeKinds(kinds)
-  let places = 0
+  let workspaces = 0
   return {
-    async place(side, namespace) {
-      const own = join(folder, `place-${String(places++).padStart(4, '0')}`)
+    async workspace(side, namespace) {
+      const own = join(folder, `workspace-${String(workspaces++).padStart(4, '0')}`)
       await mkdir(own)
       const config = parseYaml(await readFile(file, 'utf8')) as { contexts: { context: { namespace?: string } }[] }
       for (const { context } of config.contexts) context.namespace = namespace
@@ -66,8 +66,9 @@ async function startUp(folder: string, file: string): Promise<ChildProcess> {
 }
 
 /** Objects to look at, in the namespace `shown`, settled. */
-export async function furnish(kubectl: Kubectl, place: Place): Promise<void> {
-  const ask = (text: string): Promise<{ code: number; out: string; err: string }> => run(kubectl, lineOf(text), place)
+export async function furnish(kubectl: Kubectl, workspace: Workspace): Promise<void> {
+  const ask = (text: string): Promise<{ code: number; out: string; err: string }> =>
+    run(kubectl, lineOf(text), workspace)
   for (let tries = 0; (await ask('get nodes -o name')).out.split('\n').length <= NODES; tries++) {
     if (tries > 1000) throw new Error('The cluster did not come up')
   }

@@ -9,7 +9,7 @@ import { differencesOf, type Names } from './masks.ts'
 import { chosen, type Choice } from './sample.ts'
 import { type Line, lineOf, type Scene } from './scene.ts'
 import { everyScene } from './scenes.ts'
-import { type Kubectl, type Outcome, type Place, program, run, withinThisProcess } from './sides.ts'
+import { type Kubectl, type Outcome, type Workspace, program, run, withinThisProcess } from './sides.ts'
 
 export interface Verdict {
   readonly scene: string
@@ -39,8 +39,8 @@ interface Court {
   readonly told: (verdict: Verdict) => void
 }
 
-/** A place for each side. */
-type Places = readonly [Place, Place]
+/** A workspace for each side. */
+type WorkspacePair = readonly [Workspace, Workspace]
 
 export async function judge(options: JudgeOptions, told: (verdict: Verdict) => void): Promise<Verdict[]> {
   const { kubectl } = await upstreamPrograms(['kubectl'], () => undefined)
@@ -56,7 +56,7 @@ export async function judge(options: JudgeOptions, told: (verdict: Verdict) => v
     },
   }
   try {
-    await furnish(court.upstream, await cluster.place(0, 'default'))
+    await furnish(court.upstream, await cluster.workspace(0, 'default'))
     const scenes = chosen(await everyScene(), options)
     await inParallel(scenes.filter(({ mode }) => mode === 'reads').flatMap(pieces), options.jobs, (scene) =>
       reads(court, scene),
@@ -91,13 +91,14 @@ function pieces(scene: Scene): Scene[] {
   return scene.lines.map((line) => ({ ...scene, lines: [line] }))
 }
 
-const shownPlaces = new WeakMap<Cluster, Promise<Places>>()
+const shownWorkspaces = new WeakMap<Cluster, Promise<WorkspacePair>>()
 
 async function reads(court: Court, scene: Scene): Promise<void> {
   const { cluster } = court
-  const places = shownPlaces.get(cluster) ?? Promise.all([cluster.place(0, 'shown'), cluster.place(1, 'shown')])
-  shownPlaces.set(cluster, places)
-  await lineByLine(court, scene, await places)
+  const workspaces =
+    shownWorkspaces.get(cluster) ?? Promise.all([cluster.workspace(0, 'shown'), cluster.workspace(1, 'shown')])
+  shownWorkspaces.set(cluster, workspaces)
+  await lineByLine(court, scene, await workspaces)
 }
 
 let twinsMade = 0
@@ -105,22 +106,22 @@ let twinsMade = 0
 async function twins(court: Court, scene: Scene): Promise<void> {
   const number = String(twinsMade++).padStart(3, '0')
   const names = [`twin-a-${number}`, `twin-b-${number}`] as const
-  const places = await Promise.all([court.cluster.place(0, names[0]), court.cluster.place(1, names[1])])
-  await Promise.all(places.map((place) => openNamespace(court, place)))
-  await lineByLine(court, scene, places)
-  await run(court.upstream, lineOf(`delete ns ${names.join(' ')} --wait=false`), places[0])
+  const workspaces = await Promise.all([court.cluster.workspace(0, names[0]), court.cluster.workspace(1, names[1])])
+  await Promise.all(workspaces.map((workspace) => openNamespace(court, workspace)))
+  await lineByLine(court, scene, workspaces)
+  await run(court.upstream, lineOf(`delete ns ${names.join(' ')} --wait=false`), workspaces[0])
 }
 
-async function openNamespace({ upstream }: Court, place: Place): Promise<void> {
-  await run(upstream, lineOf('create ns $NS'), place)
-  await run(upstream, lineOf('wait --for=create sa/default cm/kube-root-ca.crt --timeout=20s'), place)
+async function openNamespace({ upstream }: Court, workspace: Workspace): Promise<void> {
+  await run(upstream, lineOf('create ns $NS'), workspace)
+  await run(upstream, lineOf('wait --for=create sa/default cm/kube-root-ca.crt --timeout=20s'), workspace)
 }
 
-async function lineByLine(court: Court, scene: Scene, places: Places): Promise<void> {
+async function lineByLine(court: Court, scene: Scene, workspaces: WorkspacePair): Promise<void> {
   for (const written of scene.lines) {
     const line = lineOf(written)
-    if (line.prepares) await Promise.all(places.map((place) => run(court.upstream, line, place)))
-    else await compare(court, scene, line, places)
+    if (line.prepares) await Promise.all(workspaces.map((workspace) => run(court.upstream, line, workspace)))
+    else await compare(court, scene, line, workspaces)
   }
 }
 
@@ -131,17 +132,22 @@ const LOOKS: ReadonlySet<string> = new Set(
 const LOOKS_AGAIN = 6
 const PAUSE_MS = 250
 
-async function compare(court: Court, scene: Scene, line: Line, places: Places): Promise<void> {
+async function compare(court: Court, scene: Scene, line: Line, workspaces: WorkspacePair): Promise<void> {
   for (let again = LOOKS.has(line.args[0] ?? '') ? LOOKS_AGAIN : 0; ; again--) {
-    const outcomes = await Promise.all([run(court.upstream, line, places[0]), run(court.ours, line, places[1])])
-    const verdict = verdictOf(scene, line, places, outcomes)
+    const outcomes = await Promise.all([run(court.upstream, line, workspaces[0]), run(court.ours, line, workspaces[1])])
+    const verdict = verdictOf(scene, line, workspaces, outcomes)
     if (verdict.differences.length === 0 || verdict.listed !== undefined || again === 0) return court.told(verdict)
     await sleep(realClock, PAUSE_MS)
   }
 }
 
-function verdictOf(scene: Scene, line: Line, places: Places, [theirs, ours]: readonly [Outcome, Outcome]): Verdict {
-  const names = [namesOf(places[0]), namesOf(places[1])] as const
+function verdictOf(
+  scene: Scene,
+  line: Line,
+  workspaces: WorkspacePair,
+  [theirs, ours]: readonly [Outcome, Outcome],
+): Verdict {
+  const names = [namesOf(workspaces[0]), namesOf(workspaces[1])] as const
   const differences = differencesOf({ mode: scene.mode, args: line.args, theirs, ours, names })
   const listed = differences.length === 0 ? undefined : LISTED.find(({ lines }) => lines.test(line.text))?.reason
   return {
@@ -154,7 +160,7 @@ function verdictOf(scene: Scene, line: Line, places: Places, [theirs, ours]: rea
   }
 }
 
-function namesOf({ folder, namespace, cache }: Place): Names {
+function namesOf({ folder, namespace, cache }: Workspace): Names {
   const own: Names = /^t(?:win|urn)-/.test(namespace) ? [[namespace, 'NAMESPACE']] : []
   return [[cache, 'CACHE'], [folder, 'FOLDER'], ...own]
 }
@@ -162,20 +168,20 @@ function namesOf({ folder, namespace, cache }: Place): Names {
 async function turns(court: Court, scene: Scene): Promise<void> {
   const lines = scene.lines.map(lineOf)
   const namespace = `turn-${String(twinsMade++).padStart(3, '0')}`
-  const places: Place[] = []
+  const workspaces: Workspace[] = []
   const heard: Outcome[][] = []
   for (const [side, kubectl] of [court.upstream, court.ours].entries()) {
-    const place = { ...(await court.cluster.place(side as 0 | 1, namespace)), node: 'node-0' }
-    await openNamespace(court, place)
+    const workspace = { ...(await court.cluster.workspace(side as 0 | 1, namespace)), node: 'node-0' }
+    await openNamespace(court, workspace)
     const outcomes: Outcome[] = []
-    for (const line of lines) outcomes.push(await run(line.prepares ? court.upstream : kubectl, line, place))
-    await run(court.upstream, lineOf('delete ns $NS'), place)
-    places.push(place)
+    for (const line of lines) outcomes.push(await run(line.prepares ? court.upstream : kubectl, line, workspace))
+    await run(court.upstream, lineOf('delete ns $NS'), workspace)
+    workspaces.push(workspace)
     heard.push(outcomes)
   }
   for (const [at, line] of lines.entries()) {
     if (line.prepares) continue
     const [theirs, ours] = [heard[0]?.[at], heard[1]?.[at]] as [Outcome, Outcome]
-    court.told(verdictOf(scene, line, places as unknown as Places, [theirs, ours]))
+    court.told(verdictOf(scene, line, workspaces as unknown as WorkspacePair, [theirs, ours]))
   }
 }

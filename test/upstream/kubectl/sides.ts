@@ -27,7 +27,7 @@ export interface Outcome {
 }
 
 /** Where a line runs. */
-export interface Place {
+export interface Workspace {
   readonly namespace: string
   readonly node: string
   /** Its own: home, kubeconfig and working directory. */
@@ -49,27 +49,27 @@ interface Call {
 export type Kubectl = (call: Call) => Promise<Outcome>
 
 /** Variables are replaced, then it runs. `:cat FILE` shows a file that a line before it wrote. */
-export async function run(kubectl: Kubectl, line: Line, place: Place): Promise<Outcome> {
+export async function run(kubectl: Kubectl, line: Line, workspace: Workspace): Promise<Outcome> {
   const fill = (text: string): string =>
     text
-      .replaceAll('$NS', place.namespace)
-      .replaceAll('$NODE', place.node)
-      .replaceAll('$DIR', place.folder)
+      .replaceAll('$NS', workspace.namespace)
+      .replaceAll('$NODE', workspace.node)
+      .replaceAll('$DIR', workspace.folder)
       .replaceAll('$M', MANIFESTS)
-      .replaceAll('$K', place.kinds)
+      .replaceAll('$K', workspace.kinds)
   const args = line.args.map(fill)
   const [first, file = ''] = args
-  if (first === ':cat') return fileOutcome(inFolder(place, file))
+  if (first === ':cat') return fileOutcome(inFolder(workspace, file))
   const given = Object.entries(line.env).map(([name, value]) => [name, fill(value)])
   return kubectl({
     args,
-    cwd: place.folder,
-    stdin: await stdinOf(line, (text) => inFolder(place, fill(text)), fill),
+    cwd: workspace.folder,
+    stdin: await stdinOf(line, (text) => inFolder(workspace, fill(text)), fill),
     env: {
       PATH: SEARCHED,
-      HOME: place.folder,
-      KUBECONFIG: join(place.folder, 'kubeconfig'),
-      KUBECACHEDIR: place.cache,
+      HOME: workspace.folder,
+      KUBECONFIG: join(workspace.folder, 'kubeconfig'),
+      KUBECACHEDIR: workspace.cache,
       TZ: 'UTC',
       EDITOR: 'true',
       ...Object.fromEntries(given),
@@ -78,7 +78,7 @@ export async function run(kubectl: Kubectl, line: Line, place: Place): Promise<O
   })
 }
 
-function inFolder({ folder }: Place, file: string): string {
+function inFolder({ folder }: Workspace, file: string): string {
   return isAbsolute(file) ? file : join(folder, file)
 }
 

@@ -13,7 +13,7 @@ import type { Answer } from './answers.ts'
 import { type Cluster, furnish, openCluster } from './cluster.ts'
 import { maskedOutcome, type Names } from './masks.ts'
 import { type Line, lineOf, type Scene } from './scene.ts'
-import { type Kubectl, type Place, run } from './sides.ts'
+import { type Kubectl, type Workspace, run } from './sides.ts'
 
 const NODES = ['node-0', 'node-1', 'node-2', 'node-3'].map((name) => ({ name }))
 const REPOSITORY = join(import.meta.dirname, '..', '..', '..')
@@ -34,14 +34,14 @@ const READING: ReadonlySet<string> = new Set(
 
 export class Stage implements AsyncDisposable {
   readonly #cluster: TestCluster
-  readonly #places: Cluster
+  readonly #workspaces: Cluster
   readonly #kubectl: Kubectl
-  #shown: Place | undefined
+  #shown: Workspace | undefined
 
   /** Use `openStage`. */
-  constructor(cluster: TestCluster, places: Cluster, kubectl: Kubectl) {
+  constructor(cluster: TestCluster, workspaces: Cluster, kubectl: Kubectl) {
     this.#cluster = cluster
-    this.#places = places
+    this.#workspaces = workspaces
     this.#kubectl = async (call) => {
       const running = kubectl(call)
       await this.#passTime(running)
@@ -50,35 +50,35 @@ export class Stage implements AsyncDisposable {
   }
 
   async furnish(): Promise<void> {
-    await furnish(this.#kubectl, await this.#places.place(0, 'default'))
+    await furnish(this.#kubectl, await this.#workspaces.workspace(0, 'default'))
     await this.#cluster.settle()
-    this.#shown = await this.#places.place(0, 'shown')
+    this.#shown = await this.#workspaces.workspace(0, 'shown')
   }
 
   /** Runs all lines of the scene; lines that only prepare have no answer. */
   async play(scene: Scene): Promise<Answer[]> {
-    const place = scene.mode === 'reads' ? this.#shown : await this.#openPlace(scene)
-    if (place === undefined) throw new Error('The stage is not furnished')
+    const workspace = scene.mode === 'reads' ? this.#shown : await this.#openWorkspace(scene)
+    if (workspace === undefined) throw new Error('The stage is not furnished')
     const answers: Answer[] = []
     for (const written of scene.lines) {
       const line = lineOf(written)
-      const outcome = await run(this.#kubectl, line, place)
-      const answer = { line: line.text, ...maskedOutcome(outcome, line.args, 'recorded', this.#namesOf(place)) }
+      const outcome = await run(this.#kubectl, line, workspace)
+      const answer = { line: line.text, ...maskedOutcome(outcome, line.args, 'recorded', this.#namesOf(workspace)) }
       if (!line.prepares) answers.push(answer)
       if (changes(line)) await this.#cluster.settle({ quiet: '2s', limit: '2m' }).catch(() => undefined)
     }
     return answers
   }
 
-  async #openPlace({ name }: Scene): Promise<Place> {
+  async #openWorkspace({ name }: Scene): Promise<Workspace> {
     const namespace = `twin-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`
-    const place = await this.#places.place(0, namespace)
-    await run(this.#kubectl, lineOf('create ns $NS'), place)
-    await run(this.#kubectl, lineOf('wait --for=create sa/default cm/kube-root-ca.crt --timeout=20s'), place)
-    return place
+    const workspace = await this.#workspaces.workspace(0, namespace)
+    await run(this.#kubectl, lineOf('create ns $NS'), workspace)
+    await run(this.#kubectl, lineOf('wait --for=create sa/default cm/kube-root-ca.crt --timeout=20s'), workspace)
+    return workspace
   }
 
-  #namesOf({ folder, namespace, cache, kinds }: Place): Names {
+  #namesOf({ folder, namespace, cache, kinds }: Workspace): Names {
     const own: Names = namespace === 'shown' ? [] : [[namespace, 'NAMESPACE']]
     const port = `:${new URL(this.#cluster.url).port}`
     return [
@@ -103,7 +103,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#places.stop()
+    await this.#workspaces.stop()
     await this.#cluster.stop()
   }
 }
@@ -123,13 +123,13 @@ export async function openStage(kubectlAt: (now: () => number) => Kubectl): Prom
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-stage-'))
   const file = join(folder, 'kubeconfig')
   await writeFile(file, cluster.kubeconfig, { mode: 0o600 })
-  const places = await openCluster(file)
+  const workspaces = await openCluster(file)
   const stop = async (): Promise<void> => {
-    await places.stop()
+    await workspaces.stop()
     await rm(folder, { recursive: true, force: true })
   }
   const kubectl = kubectlAt(() => cluster.clock.now().getTime())
-  const stage = new Stage(cluster, { ...places, stop }, kubectl)
+  const stage = new Stage(cluster, { ...workspaces, stop }, kubectl)
   await stage.furnish()
   return stage
 }

@@ -26,7 +26,7 @@ const MAX_EXPIRATION_SECONDS = 91 * DAY_SECONDS
 const MAX_UID_BYTES = 128
 const MAX_ANNOTATIONS_BYTES = 256 * 1024
 
-/** Without an authorizer, everybody who may write the status may sign. */
+/** Without an authorizer, every user who may write the status may sign. */
 export function definePodCertificateRequest(ask?: Authorizer['authorize']): Resource<PodCertificateRequest> {
   return defineResource<PodCertificateRequest>({
     kind: PodCertificateRequests,

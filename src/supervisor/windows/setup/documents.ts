@@ -94,7 +94,7 @@ export function flanneldFlags({ paths, address }: Node): string[] {
   return [`--kubeconfig-file=${paths.flannelKubeconfig}`, `--iface=${address}`, '--ip-masq=1', '--kube-subnet-mgr=1']
 }
 
-/** Without these fields upstream's kubelet allows everything to everybody. */
+/** Without these flags upstream's kubelet allows all requests of all clients. */
 const ACCESS_FLAGS = [
   '--anonymous-auth=false',
   '--authentication-token-webhook=true',

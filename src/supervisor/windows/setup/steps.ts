@@ -136,8 +136,8 @@ async function sourceVipOf({ host, paths }: SetupContext): Promise<string | unde
 }
 
 function cniVariables(command: string, folder: string): Record<string, string> {
-  const nobody = { CNI_CONTAINERID: 'dummy', CNI_NETNS: 'dummy', CNI_IFNAME: 'dummy' }
-  return { CNI_COMMAND: command, ...nobody, CNI_PATH: folder }
+  const placeholders = { CNI_CONTAINERID: 'dummy', CNI_NETNS: 'dummy', CNI_IFNAME: 'dummy' }
+  return { CNI_COMMAND: command, ...placeholders, CNI_PATH: folder }
 }
 
 const NETWORK_STEPS: readonly SetupStep[] = [

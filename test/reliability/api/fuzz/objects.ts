@@ -46,9 +46,9 @@ function changeCount(random: Random): number {
 
 function change(random: Random, object: Json, schema: Schema | undefined): void {
   if (oneIn(random, 4)) return changeMetadata(random, object)
-  const place = placeIn(random, object, schema)
-  if (place === undefined) return
-  const { holder, key } = place
+  const position = positionIn(random, object, schema)
+  if (position === undefined) return
+  const { holder, key } = position
   if (Array.isArray(holder)) return changeList(random, holder, Number(key))
   switch (random.int(5)) {
     case 0:
@@ -56,12 +56,12 @@ function change(random: Random, object: Json, schema: Schema | undefined): void 
     case 1:
       return define(holder, pick(random, STRANGE_KEYS), anyValue(random))
     case 2:
-      return addField(random, holder, place.schema)
+      return addField(random, holder, position.schema)
     default:
       return define(
         holder,
         key,
-        place.inner === undefined || oneIn(random, 3) ? anyValue(random) : valueFor(random, place.inner),
+        position.inner === undefined || oneIn(random, 3) ? anyValue(random) : valueFor(random, position.inner),
       )
   }
 }
@@ -83,7 +83,7 @@ function define(holder: Json, key: string, value: unknown): void {
   Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
-interface Place {
+interface Position {
   readonly holder: Json | unknown[]
   readonly key: string
   /** Of the holder, and of what is at the key. */
@@ -92,7 +92,7 @@ interface Place {
 }
 
 /** A walk from the root that stops anywhere. */
-function placeIn(random: Random, root: Json, rootSchema: Schema | undefined): Place | undefined {
+function positionIn(random: Random, root: Json, rootSchema: Schema | undefined): Position | undefined {
   let holder: unknown = root
   let schema = rootSchema
   for (;;) {

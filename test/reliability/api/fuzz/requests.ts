@@ -81,14 +81,14 @@ function subresourceIn(random: Random, { subresources }: Kind): string {
   return able.length === 0 ? '' : oneIn(random, 30) ? 'zork' : pick(random, able).name
 }
 
-interface Place {
+interface Target {
   readonly kind: Kind
   readonly namespace: string
   readonly name: string
   readonly subresource: string
 }
 
-function pathOf({ kind, namespace, name, subresource }: Place): string {
+function pathOf({ kind, namespace, name, subresource }: Target): string {
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`
   const scope = namespace === '' ? '' : `/namespaces/${namespace}`
   const own = name === '' ? '' : `/${encodeURIComponent(name.toWellFormed())}`
@@ -173,11 +173,11 @@ function encodedOrNot(random: Random, value: string): string {
   return oneIn(random, 10) ? value.replaceAll(' ', '+') : encodeURIComponent(value)
 }
 
-function bodyIn(random: Random, method: string, place: Place): Body | undefined {
+function bodyIn(random: Random, method: string, target: Target): Body | undefined {
   const needs = method === 'POST' || method === 'PUT' || method === 'PATCH'
   if (!needs) return oneIn(random, method === 'DELETE' ? 3 : 20) ? deleteOptions(random) : undefined
-  const gvk = bodyKind(place.kind, place.subresource)
-  const object = objectFor(random, gvk, { ...place, name: place.name === '' ? nameIn(random) : place.name })
+  const gvk = bodyKind(target.kind, target.subresource)
+  const object = objectFor(random, gvk, { ...target, name: target.name === '' ? nameIn(random) : target.name })
   const body = method === 'PATCH' ? patchBody(random, object) : objectBody(random, gvk, object)
   return oneIn(random, 10) ? { ...body, bytes: broken(random, body.bytes) } : body
 }
