@@ -8,10 +8,13 @@ import { ClusterPage } from './pages/cluster-page.tsx'
 import { ClustersPage } from './pages/clusters-page.tsx'
 import { ListPage } from './pages/list-page.tsx'
 import { ObjectPage } from './pages/object-page.tsx'
+import { Shortcuts } from './palette/shortcuts.tsx'
 import { Frame } from './parts/frame.tsx'
 import { Notice } from './parts/notice.tsx'
 import type { Page } from './routing/location.ts'
 import { location } from './routing/router.tsx'
+import { ExpiredSession } from './server/expired-session.tsx'
+import { LoginPage } from './server/login-page.tsx'
 
 export function App(): VNode {
   const [error, setError] = useState<RequestError>()
@@ -26,7 +29,25 @@ export function App(): VNode {
   const loaded = session.value
   if (error !== undefined) return <Notice title="The server cannot be reached" text={error.message} retry={load} />
   if (loaded === undefined) return <p class="loading">Loading …</p>
-  return <Frame>{contentOf(location.value.page)}</Frame>
+  if (loaded.user === null || loaded.user.mustChangePassword === true)
+    return loaded.mode === 'many-clusters' ? <LoginPage /> : <NoSession />
+  return (
+    <>
+      <Frame>{contentOf(location.value.page)}</Frame>
+      <Shortcuts />
+      <ExpiredSession />
+    </>
+  )
+}
+
+/** A cluster of `hyperkube up` has no users: its link logs in. */
+function NoSession(): VNode {
+  return (
+    <Notice
+      title="This link is no longer valid"
+      text="`hyperkube status` prints a new link to the console. Each link logs in once."
+    />
+  )
 }
 
 function contentOf(page: Page): VNode {

@@ -34,6 +34,9 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Gets the event `unauthorized` when the server no longer accepts the session. */
+export const sessionEvents: EventTarget = new EventTarget()
+
 export type Fetch = (path: string, init: RequestInit) => Promise<Response>
 
 /** Resolves with a response of status 2xx. Rejects with RequestError. */
@@ -55,6 +58,7 @@ export async function send(path: string, options: RequestOptions = {}, fetcher: 
     throw new RequestError({ code: 0, message: 'The server cannot be reached' }, { cause })
   }
   if (response.ok) return response
+  if (response.status === 401) reportUnauthorized()
   throw new RequestError(await statusOf(response))
 }
 
@@ -62,6 +66,10 @@ export async function send(path: string, options: RequestOptions = {}, fetcher: 
 export async function sendForJson<T>(path: string, options?: RequestOptions): Promise<T> {
   const response = await send(path, options)
   return (await response.json()) as T
+}
+
+export function reportUnauthorized(): void {
+  sessionEvents.dispatchEvent(new Event('unauthorized'))
 }
 
 const MAX_MESSAGE = 2000

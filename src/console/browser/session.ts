@@ -1,7 +1,7 @@
 /** The session: its user, and whether this server has one cluster (`hyperkube up`) or many (`hyperkube server`). */
 import { signal, type Signal } from '@preact/signals'
 
-import { sendForJson } from '../api/request.ts'
+import { sendForJson, sessionEvents } from '../api/request.ts'
 
 export interface SessionUser {
   readonly name: string
@@ -30,6 +30,10 @@ export interface Session {
 export const session: Signal<Session | undefined> = signal(undefined)
 /** The session has ended while the page was in use. The page stays, under a log-in dialog. */
 export const isSessionExpired: Signal<boolean> = signal(false)
+
+sessionEvents.addEventListener('unauthorized', () => {
+  if (session.value?.user) isSessionExpired.value = true
+})
 
 export async function loadSession(): Promise<Session> {
   const loaded = await sendForJson<Session>('/ui/session')

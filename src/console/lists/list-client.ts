@@ -1,9 +1,10 @@
 /** The lists of this page. A worker reads them; the page has only the rows that it shows. */
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals'
 
+import { reportUnauthorized } from '../api/request.ts'
 import type { FromWorker, ListSource, ListView, ToWorker } from './messages.ts'
 
-/** Addresses of the worker's script. The build puts it in. */
+/** The address of the worker's script. The build puts it in. */
 declare const LIST_WORKER_URL: string
 
 export interface OpenList {
@@ -31,6 +32,11 @@ export function openList(source: ListSource, view: ListView): OpenList {
   }
 }
 
+/** Lists that wait to reconnect do so now. */
+export function reconnectLists(): void {
+  if (worker !== undefined) post({ type: 'reconnect' })
+}
+
 function post(message: ToWorker): void {
   worker ??= startWorker()
   worker.postMessage(message)
@@ -39,9 +45,11 @@ function post(message: ToWorker): void {
 function startWorker(): Worker {
   const started = new Worker(trustedUrl(LIST_WORKER_URL), { type: 'module', name: 'lists' })
   started.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => {
+    if (data.state.type === 'stale' && data.state.code === 401) reportUnauthorized()
     const list = open.get(data.id)
     if (list !== undefined) list.value = data
   })
+  addEventListener('online', reconnectLists)
   document.addEventListener('visibilitychange', () =>
     post({ type: 'visible', isVisible: document.visibilityState === 'visible' }),
   )

@@ -26,6 +26,7 @@ export class ListServer {
 
   handle(message: ToWorker): void {
     if (message.type === 'visible') return this.#showOrHide(message.isVisible)
+    if (message.type === 'reconnect') return this.#reconnect()
     if (message.type === 'open') {
       this.#lists.get(message.id)?.close()
       const list = new FollowedList(message.id, message.source, message.view, this.#tools)
@@ -35,6 +36,10 @@ export class ListServer {
     if (message.type === 'view') return this.#lists.get(message.id)?.setView(message.view)
     this.#lists.get(message.id)?.close()
     this.#lists.delete(message.id)
+  }
+
+  #reconnect(): void {
+    for (const list of this.#lists.values()) list.reconnect()
   }
 
   #showOrHide(isVisible: boolean): void {
@@ -65,6 +70,8 @@ class FollowedList {
   #replacement: Row[] | undefined
   #running: AbortController | undefined
   #isPosting = false
+  /** Ends the pause before the next attempt. */
+  #pause = new AbortController()
   readonly #closed = new AbortController()
 
   constructor(id: number, source: ListSource, view: ListView, tools: ListServerTools) {
@@ -79,11 +86,16 @@ class FollowedList {
     if (this.#running !== undefined || this.#closed.signal.aborted) return
     const running = new AbortController()
     this.#running = running
-    follow(this.#source, this.#listener(), this.#tools, running.signal).catch((error: unknown) => {
+    follow(this.#source, this.#listener(), this.#followTools(), running.signal).catch((error: unknown) => {
       this.#running = undefined
       const { code = 0, status = {}, message } = error instanceof RequestError ? error : { message: String(error) }
       this.#setState({ type: 'failed', code, reason: status.reason ?? '', message })
     })
+  }
+
+  reconnect(): void {
+    this.#pause.abort()
+    this.#pause = new AbortController()
   }
 
   /** Ends the watch; the rows stay. */
@@ -91,7 +103,7 @@ class FollowedList {
     if (this.#running === undefined) return
     this.#running.abort()
     this.#running = undefined
-    this.#setState({ type: 'stale', sinceMs: this.#tools.now(), message: 'The page was hidden' })
+    this.#setState({ type: 'stale', sinceMs: this.#tools.now(), message: 'The page was hidden', code: 0 })
   }
 
   close(): void {
@@ -102,6 +114,11 @@ class FollowedList {
   setView(view: ListView): void {
     this.#view = view
     this.#post()
+  }
+
+  #followTools(): FollowTools {
+    const { fetch, random, sleep } = this.#tools
+    return { fetch, random, sleep: (ms, signal) => sleep(ms, AbortSignal.any([signal, this.#pause.signal])) }
   }
 
   #listener(): Listener {
@@ -127,9 +144,9 @@ class FollowedList {
         this.#postSoon()
       },
       live: () => this.#setState({ type: 'live' }),
-      lost: ({ message }) => {
+      lost: ({ message, code }) => {
         const sinceMs = this.#state.type === 'stale' ? this.#state.sinceMs : this.#tools.now()
-        this.#setState({ type: 'stale', sinceMs, message })
+        this.#setState({ type: 'stale', sinceMs, message, code })
       },
     }
   }

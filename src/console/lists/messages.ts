@@ -46,12 +46,14 @@ export type ToWorker =
   | { readonly type: 'close'; readonly id: number }
   /** The page is hidden or visible again. Hidden pages end their watches. */
   | { readonly type: 'visible'; readonly isVisible: boolean }
+  /** Lists that wait to reconnect do so now: the network is back, or the user has logged in again. */
+  | { readonly type: 'reconnect' }
 
 export type ListState =
   | { readonly type: 'loading' }
   | { readonly type: 'live' }
   /** Rows are what the server sent until `sinceMs`. */
-  | { readonly type: 'stale'; readonly sinceMs: number; readonly message: string }
+  | { readonly type: 'stale'; readonly sinceMs: number; readonly message: string; readonly code: number }
   | { readonly type: 'failed'; readonly code: number; readonly reason: string; readonly message: string }
 
 export interface FromWorker {

@@ -3,21 +3,22 @@ import type { VNode } from 'preact'
 
 import { session } from '../browser/session.ts'
 import { Link } from '../routing/router.tsx'
+import { ManagedClustersPage } from '../server/clusters-page.tsx'
 
 export function ClustersPage(): VNode {
-  const clusters = session.value?.clusters ?? []
+  if (session.value?.mode === 'many-clusters') return <ManagedClustersPage />
   return (
     <section class="page">
       <h1>Clusters</h1>
-      <ul class="cards">
-        {clusters.map(({ name, displayName }) => (
-          <li key={name}>
-            <Link to={{ page: 'cluster', cluster: name }} class="card">
-              {displayName}
-            </Link>
-          </li>
+      <div class="cards">
+        {session.value?.clusters?.map(({ name, displayName }) => (
+          <article key={name} class="card">
+            <h2>
+              <Link to={{ page: 'cluster', cluster: name }}>{displayName}</Link>
+            </h2>
+          </article>
         ))}
-      </ul>
+      </div>
     </section>
   )
 }

@@ -7,9 +7,12 @@ import { isAge, type VisibleColumn } from './visible-columns.ts'
 export interface GridHeadProps {
   readonly columns: readonly VisibleColumn[]
   readonly showNamespace: boolean
+  /** Default: true. */
+  readonly isSortable?: boolean
 }
 
-export function GridHead({ columns, showNamespace }: GridHeadProps): VNode {
+export function GridHead({ columns, showNamespace, isSortable = true }: GridHeadProps): VNode {
+  if (!isSortable) return <PlainHead columns={columns} showNamespace={showNamespace} />
   return (
     <thead>
       <tr>
@@ -21,6 +24,21 @@ export function GridHead({ columns, showNamespace }: GridHeadProps): VNode {
             sort={isAge(column) ? '@age' : column.name}
             title={column.description}
           />
+        ))}
+      </tr>
+    </thead>
+  )
+}
+
+function PlainHead({ columns, showNamespace }: GridHeadProps): VNode {
+  return (
+    <thead>
+      <tr>
+        {showNamespace && <th scope="col">Namespace</th>}
+        {columns.map(({ column }) => (
+          <th key={column.name} scope="col" title={column.description}>
+            {column.name}
+          </th>
         ))}
       </tr>
     </thead>

@@ -1,0 +1,52 @@
+/** Tests which commands fit the words that a user types. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Kind } from '../api/kinds.ts'
+import { commandsOf, fitting } from './commands.ts'
+
+const kind = (name: string, plural: string, shortNames: readonly string[]): Kind => ({
+  group: '',
+  version: 'v1',
+  plural,
+  singular: name.toLowerCase(),
+  kind: name,
+  isNamespaced: true,
+  verbs: [],
+  shortNames,
+  categories: [],
+  subresources: [],
+})
+
+const commands = commandsOf({
+  cluster: 'local',
+  clusters: [{ name: 'local', displayName: 'laptop' }],
+  kinds: [
+    kind('Pod', 'pods', ['po']),
+    kind('PodTemplate', 'podtemplates', []),
+    kind('Deployment', 'deployments', ['deploy']),
+  ],
+  namespace: '',
+})
+
+describe('fitting()', () => {
+  const cases: readonly (readonly [text: string, first: string | undefined])[] = [
+    ['po', 'Pods'],
+    [':po', 'Pods'],
+    ['pod', 'Pods'],
+    ['podt', 'Pod Templates'],
+    ['deploy', 'Deployments'],
+    ['dpm', 'Deployments'],
+    ['laptop', 'laptop'],
+    ['dark', 'Switch theme'],
+    ['xyzzy', undefined],
+  ]
+  for (const [text, first] of cases) {
+    it(`finds ${first} for "${text}"`, () => assert.equal(fitting(commands, text, 5)[0]?.title, first))
+  }
+
+  it('lists in the namespace behind the kind', () => {
+    const [{ action } = { action: undefined }] = fitting(commands, 'po web', 5)
+    assert.deepEqual(action?.type === 'open' && action.query, { ns: 'web' })
+  })
+})
