@@ -1,8 +1,9 @@
 /** The lists of a page: follows each and sends the page the rows that it shows, at most ten times a second. */
 import { RequestError } from '../api/request.ts'
-import { follow, type FollowTools, type Listener } from './follow.ts'
+import { follow, type Listener } from './follow.ts'
 import type { FromWorker, ListSource, ListState, ListView, Row, ToWorker } from './messages.ts'
 import { OrderedRows } from './ordered-rows.ts'
+import type { FollowTools } from './resume.ts'
 
 export interface ListServerTools extends FollowTools {
   readonly now: () => number

@@ -1,28 +1,74 @@
-/** One object. */
+/** One object: head, tabs, and the tab of the address. A watch keeps all of it fresh. */
 import type { VNode } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 
-import { clusterPath, objectPath } from '../api/kinds.ts'
-import { RequestError, sendForJson } from '../api/request.ts'
+import type { Event } from '#apis/core/v1.ts'
+import type { KubeObject } from '#meta/object.ts'
+
+import { clusterPath, listPath, objectPath } from '../api/kinds.ts'
+import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
+import { type LiveObjects, useLive, useLiveObject } from '../objects/live.ts'
+import { Freshness, ObjectHead } from '../objects/object-head.tsx'
+import { TabBar } from '../objects/tab-bar.tsx'
 import { Notice } from '../parts/notice.tsx'
 import type { Page } from '../routing/location.ts'
+import { SummaryView } from '../summary/summary-view.tsx'
+import { eventQuery } from '../timeline/belongs.ts'
+import { EventsView } from '../timeline/events-view.tsx'
+import { useWhy } from '../why/use-why.ts'
 
 export type ObjectPageProps = Omit<Extract<Page, { page: 'object' }>, 'page'>
 
-export function ObjectPage({ cluster, kind, namespace, name }: ObjectPageProps): VNode {
-  const [object, setObject] = useState<object>()
-  const [error, setError] = useState<RequestError>()
-  useEffect(() => {
-    sendForJson<object>(clusterPath(cluster, objectPath(kind, { namespace, name }))).then(
-      setObject,
-      (failed: unknown) => setError(failed instanceof RequestError ? failed : undefined),
-    )
-  }, [])
-  if (error !== undefined) return <Notice title={`${name} cannot be shown`} text={error.message} />
+export function ObjectPage(props: ObjectPageProps): VNode {
+  const { cluster, kind, namespace, name } = props
+  const list = clusterPath(cluster, listPath(kind, namespace))
+  const own = clusterPath(cluster, objectPath(kind, { namespace, name }))
+  const { object, deletedAtMs, state } = useLiveObject(list, own, name)
+  const query = object === undefined ? undefined : eventQuery(object)
+  const events = useLive(query && clusterPath(cluster, query.path), query?.keep)
+  if (object === undefined)
+    return <Missing {...props} message={state.type === 'loading' ? undefined : messageOf(state)} />
+  const isOld = deletedAtMs !== undefined || state.type === 'stale'
   return (
     <section class="page">
-      <h1>{name}</h1>
-      <pre>{object && JSON.stringify(object, undefined, 2)}</pre>
+      <ObjectHead cluster={cluster} object={object} />
+      <Freshness state={state} deletedAtMs={deletedAtMs} />
+      <TabBar {...props} objectKind={object.kind ?? ''} />
+      <div class={isOld ? 'is-old' : undefined}>
+        <Content {...props} object={object} events={events} />
+      </div>
     </section>
   )
+}
+
+type ContentProps = ObjectPageProps & { readonly object: KubeObject; readonly events: LiveObjects }
+
+function Content({ cluster, tab, object, events }: ContentProps): VNode {
+  const causes = useWhy(cluster, object, events.objects as readonly Event[])
+  switch (tab) {
+    case '':
+      return <SummaryView cluster={cluster} object={object} causes={causes} />
+    case 'events':
+      return <EventsView cluster={cluster} live={events} />
+    default:
+      return <Notice title="This tab does not exist" text={`Objects have no tab "${tab}".`} />
+  }
+}
+
+function messageOf(state: LiveObjects['state']): string {
+  if (state.type === 'failed' || state.type === 'stale') return state.message
+  return ''
+}
+
+type MissingProps = ObjectPageProps & { readonly message: string | undefined }
+
+/** Loading, refused, or not there. */
+function Missing({ cluster, kind, namespace, name, message }: MissingProps): VNode {
+  if (message === undefined) return <p class="loading">{`Loading ${name} …`}</p>
+  const known = kindsOfCluster(cluster).value.kinds.find(
+    ({ plural, group }) => plural === kind.plural && group === kind.group,
+  )
+  const what = `${known?.kind ?? kind.plural} ${name}`
+  if (message !== '') return <Notice title={`${what} cannot be shown`} text={message} />
+  const where = namespace === '' ? 'in this cluster' : `in namespace ${namespace}`
+  return <Notice title={`There is no ${what} ${where}`} text="If somebody creates it, it appears here at once." />
 }

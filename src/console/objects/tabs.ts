@@ -1,0 +1,22 @@
+/** The tabs of an object's page, by its kind. Each has its name in the address. */
+
+export type TabName = '' | 'yaml' | 'events' | 'related'
+
+export interface Tab {
+  /** Empty: the first tab. */
+  readonly name: TabName
+  readonly title: string
+  /** The key that opens it. */
+  readonly key: string
+  /** Undefined: objects of every kind have it. */
+  readonly kinds?: readonly string[]
+}
+
+export const TABS: readonly Tab[] = [
+  { name: '', title: 'Summary', key: 'd' },
+  { name: 'events', title: 'Events', key: 'v' },
+]
+
+export function tabsOf(kind: string): readonly Tab[] {
+  return TABS.filter(({ kinds }) => kinds === undefined || kinds.includes(kind))
+}
