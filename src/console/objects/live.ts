@@ -4,8 +4,9 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { KubeObject } from '#meta/object.ts'
 
 import { RequestError, sendForJson } from '../api/request.ts'
+import { isSessionExpired } from '../browser/session.ts'
 import { now, random, sleep } from '../browser/time.ts'
-import { isAwake } from '../browser/visibility.ts'
+import { isAwake, networkChanges } from '../browser/visibility.ts'
 import { followObjects, type ObjectListener, type ObjectSource } from '../lists/follow-objects.ts'
 import type { ListState } from '../lists/messages.ts'
 
@@ -24,18 +25,22 @@ const DRAW_EVERY_MS = 100
 export function useLive(path: string | undefined, keep?: ObjectSource['keep']): LiveObjects {
   const [shown, setShown] = useState({ path, live: LOADING })
   const awake = isAwake.value
+  const [session, network] = [isSessionExpired.value, networkChanges.value]
   useEffect(() => {
     if (path === undefined) return undefined
     const show = (change: (before: LiveObjects) => LiveObjects): void =>
       setShown((before) => ({ path, live: change(before.path === path ? before.live : LOADING) }))
     if (!awake) {
-      show((before) => ({ ...before, state: { type: 'stale', sinceMs: now(), message: 'The page was hidden' } }))
+      show((before) => ({
+        ...before,
+        state: { type: 'stale', sinceMs: now(), message: 'The page was hidden', code: 0 },
+      }))
       return undefined
     }
     const stop = new AbortController()
     read({ path, keep }, show, stop.signal)
     return () => stop.abort()
-  }, [path, awake])
+  }, [path, awake, session, network])
   return shown.path === path ? shown.live : LOADING
 }
 
@@ -77,10 +82,10 @@ function listenerOf(show: Show, signal: AbortSignal): ObjectListener {
       drawSoon()
     },
     live: () => show((before) => ({ ...before, state: { type: 'live' } })),
-    lost: ({ message }) =>
+    lost: ({ message, code }) =>
       show((before) => {
         const sinceMs = before.state.type === 'stale' ? before.state.sinceMs : now()
-        return { ...before, state: { type: 'stale', sinceMs, message } }
+        return { ...before, state: { type: 'stale', sinceMs, message, code } }
       }),
   }
 }
@@ -116,7 +121,8 @@ function useOnce(path: string | undefined): { object?: KubeObject; state?: ListS
   const [got, setGot] = useState<{ object?: KubeObject; state?: ListState }>({})
   useEffect(() => {
     if (path === undefined) return
-    const state: ListState = { type: 'stale', sinceMs: now(), message: 'You may read this object, but not watch it' }
+    const message = 'You may read this object, but not watch it'
+    const state: ListState = { type: 'stale', sinceMs: now(), message, code: 403 }
     sendForJson<KubeObject>(path).then(
       (object) => setGot({ object, state }),
       () => undefined,

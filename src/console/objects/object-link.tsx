@@ -4,7 +4,7 @@ import type { ComponentChildren, VNode } from 'preact'
 import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
 import type { Page } from '../routing/location.ts'
 import { Link } from '../routing/router.tsx'
-import type { Ref } from '../summary/section.ts'
+import type { Ref } from './ref.ts'
 
 export interface ObjectLinkProps {
   readonly cluster: string

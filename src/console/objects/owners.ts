@@ -5,8 +5,8 @@ import type { KubeObject } from '#meta/object.ts'
 
 import { clusterPath, objectPath } from '../api/kinds.ts'
 import { RequestError, sendForJson } from '../api/request.ts'
-import type { Ref } from '../summary/section.ts'
 import { pageOf } from './object-link.tsx'
+import type { Ref } from './ref.ts'
 
 /** Chains of owners are short; a circle of hostile references ends here. */
 const MAX_OWNERS = 5

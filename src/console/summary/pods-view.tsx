@@ -6,11 +6,11 @@ import { clusterPath, listPath } from '../api/kinds.ts'
 import { openList } from '../lists/list-client.ts'
 import type { Column, Row } from '../lists/messages.ts'
 import { ObjectLink } from '../objects/object-link.tsx'
+import type { PodsOf } from '../objects/pods-of.ts'
 import { AgeText } from '../parts/age-text.tsx'
 import { StateLine } from '../parts/list-state.tsx'
 import { toneOf } from '../parts/tone.ts'
 import { Link } from '../routing/router.tsx'
-import type { PodsOf } from './pods-of.ts'
 
 const PODS = { group: '', version: 'v1', plural: 'pods' }
 const SHOWN = 50

@@ -1,14 +1,6 @@
 /** The form of a summary: sections of fields and tables. Pure functions make them; one component draws them. */
+import type { Ref } from '../objects/ref.ts'
 import type { Tone } from '../parts/tone.ts'
-
-/** An object that a value names. */
-export interface Ref {
-  readonly apiVersion: string
-  readonly kind: string
-  /** Undefined for objects without a namespace. */
-  readonly namespace?: string | undefined
-  readonly name: string
-}
 
 export interface Value {
   readonly text: string

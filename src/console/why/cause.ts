@@ -1,7 +1,7 @@
 /** One link of the chain that says why an object is not ready. */
 import type { Event, Node } from '#apis/core/v1.ts'
 
-import type { Ref } from '../summary/section.ts'
+import type { Ref } from '../objects/ref.ts'
 
 export interface Cause {
   /** What is wrong, in short. */

@@ -7,7 +7,7 @@ import type { KubeList, KubeObject } from '#meta/object.ts'
 import { clusterPath, listPath } from '../api/kinds.ts'
 import { RequestError, sendForJson } from '../api/request.ts'
 import { itemsOf } from '../lists/follow-objects.ts'
-import { podsOf } from '../summary/pods-of.ts'
+import { podsOf } from '../objects/pods-of.ts'
 import type { Cause } from './cause.ts'
 import { whyObject } from './why-object.ts'
 

@@ -1,8 +1,8 @@
 /** Says why a container does not run or is not ready. */
 import type { ContainerStateTerminated, ContainerStatus, Event } from '#apis/core/v1.ts'
 
+import type { Ref } from '../objects/ref.ts'
 import { endReason } from '../objects/state-of.ts'
-import type { Ref } from '../summary/section.ts'
 import { type Cause, newest } from './cause.ts'
 
 /** Finds an object that a message names as missing. */

@@ -2,8 +2,8 @@
 import type { ContainerStatus, Event, Pod } from '#apis/core/v1.ts'
 
 import { conditionOf, conditionsOf } from '../objects/conditions.ts'
+import type { Ref } from '../objects/ref.ts'
 import { podState } from '../objects/state-of.ts'
-import type { Ref } from '../summary/section.ts'
 import { type Cause, type Evidence, newest } from './cause.ts'
 import { whyContainer } from './why-container.ts'
 

@@ -1,7 +1,7 @@
 /** Which pods the page of an object lists: those of a workload, behind a Service, on a node, or with a claim. */
 import type { KubeObject } from '#meta/object.ts'
 
-import { podSelectorOf, selectorQuery } from '../objects/selector.ts'
+import { podSelectorOf, selectorQuery } from './selector.ts'
 
 export interface PodsOf {
   /** Empty: all. */

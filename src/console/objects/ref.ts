@@ -1,0 +1,8 @@
+/** An object by its kind and name, as other objects name it. */
+export interface Ref {
+  readonly apiVersion: string
+  readonly kind: string
+  /** Undefined for objects without a namespace. */
+  readonly namespace?: string | undefined
+  readonly name: string
+}
