@@ -14,7 +14,7 @@ export interface Reading {
   list(): Promise<string>
   /** Follows changes from a version. Returns the version of the last change when the server ends the watch. */
   watch(from: string): Promise<string>
-  /** What was read is what the server has. */
+  /** Everything that was read is current. */
   live(): void
   /** The connection is gone; the next attempt begins after `retryMs`. */
   lost(error: RequestError, retryMs: number): void

@@ -1,4 +1,4 @@
-/** Reads the conditions of any object, and judges them. */
+/** Reads the conditions of any object, and whether each is a problem. */
 import type { KubeObject } from '#meta/object.ts'
 
 import type { Tone } from '../parts/tone.ts'
@@ -12,10 +12,10 @@ export interface Condition {
   readonly tone: Tone | undefined
 }
 
-/** Conditions whose truth is bad news. */
+/** Conditions that are a problem while they are true. */
 const NEGATIVE =
   /Pressure$|Unavailable$|Failure$|^Failed$|^Stalled$|^Degraded$|FailureTarget$|DisruptionTarget$|ContentFailure$|Conflict$|^Dangling|NamesNotAccepted/
-/** Conditions that are neither good nor bad news. */
+/** Conditions that are never a problem. */
 const NEUTRAL = /^Progressing$|^Suspended$|^PodReadyToStartContainers$|Resizing$|^SuccessCriteriaMet$|^Terminating$/
 
 export function conditionsOf(object: KubeObject): readonly Condition[] {

@@ -1,4 +1,4 @@
-/** The owners of an object, from its controller up to the one that nobody owns. */
+/** The owners of an object, from its controller up to the one without an owner. */
 import { useEffect, useState } from 'preact/hooks'
 
 import type { KubeObject } from '#meta/object.ts'

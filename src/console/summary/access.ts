@@ -43,7 +43,7 @@ function subjectValue({ kind, name, namespace }: Subject): Value {
   return kind === 'ServiceAccount' ? link('v1', kind, name, namespace) : { text: name }
 }
 
-/** Who has a role, by the bindings that name it. */
+/** The subjects that have a role, by the bindings that name it. */
 export function boundTable(
   role: { readonly kind: string; readonly name: string },
   bindings: readonly (RoleBinding | ClusterRoleBinding)[],

@@ -10,6 +10,7 @@ import type { KubeList, KubeObject } from '#meta/object.ts'
 import { clusterPath } from '../api/kinds.ts'
 import { RequestError, sendForJson } from '../api/request.ts'
 import { itemsOf } from '../lists/follow-objects.ts'
+import { useLive } from '../objects/live.ts'
 import { boundTable } from './access.ts'
 import { endpointTable } from './network.ts'
 import { resourceTable } from './node.ts'
@@ -17,7 +18,9 @@ import { SectionView } from './section-view.tsx'
 import type { Section } from './section.ts'
 
 interface Source {
-  /** The lists that it reads. */
+  /** A list that a watch keeps fresh. */
+  readonly live?: string
+  /** Lists that change rarely: they are read once, and again when the object changes. */
   readonly paths: readonly string[]
   readonly sections: (object: KubeObject, found: readonly KubeObject[] | undefined) => readonly Section[]
 }
@@ -31,7 +34,8 @@ function sourceOf({ kind, metadata }: KubeObject): Source | undefined {
     case 'Service': {
       const selector = encodeURIComponent(`kubernetes.io/service-name=${name}`)
       return {
-        paths: [`/apis/discovery.k8s.io/v1${inside}/endpointslices?labelSelector=${selector}`],
+        live: `/apis/discovery.k8s.io/v1${inside}/endpointslices?labelSelector=${selector}`,
+        paths: [],
         sections: (_, slices = []) => endpointTable(slices as readonly EndpointSlice[]),
       }
     }
@@ -64,9 +68,10 @@ interface MoreSectionsProps {
 export function MoreSections({ cluster, object, version }: MoreSectionsProps): VNode | null {
   const source = sourceOf(object)
   const [found, setFound] = useState<{ readonly objects?: readonly KubeObject[]; readonly error?: string }>({})
+  const live = useLive(source?.live === undefined ? undefined : clusterPath(cluster, source.live))
   const key = source?.paths.join(' ') ?? ''
   useEffect(() => {
-    if (source === undefined) return undefined
+    if (source === undefined || source.paths.length === 0) return undefined
     const stop = new AbortController()
     readAll(cluster, source.paths, stop.signal).then(
       (objects) => setFound({ objects }),
@@ -79,7 +84,7 @@ export function MoreSections({ cluster, object, version }: MoreSectionsProps): V
   if (source === undefined) return null
   return (
     <>
-      {source.sections(object, found.objects).map((section) => (
+      {source.sections(object, source.live === undefined ? found.objects : live.objects).map((section) => (
         <SectionView key={section.title} cluster={cluster} section={section} />
       ))}
       {found.error !== undefined && <p class="words words-bad">{found.error}</p>}

@@ -36,7 +36,7 @@ function cellText(cell: unknown): string {
 const metadata = { name: 'web', namespace: 'shop' }
 
 /** Objects and a part of their summary. */
-const SUMMARIES: readonly (readonly [object: object, says: RegExp])[] = [
+const SUMMARIES: readonly (readonly [object: object, pattern: RegExp])[] = [
   [
     {
       apiVersion: 'v1',
@@ -117,8 +117,8 @@ const SUMMARIES: readonly (readonly [object: object, says: RegExp])[] = [
 ]
 
 describe('summaryOf()', () => {
-  for (const [object, says] of SUMMARIES) {
-    it(`shows ${(object as KubeObject).kind}`, () => assert.match(textOf(summaryOf(object as KubeObject)), says))
+  for (const [object, pattern] of SUMMARIES) {
+    it(`shows ${(object as KubeObject).kind}`, () => assert.match(textOf(summaryOf(object as KubeObject)), pattern))
   }
 
   it('leaves kinds that it does not know, and objects without required fields, to the tree of fields', () => {
@@ -175,7 +175,8 @@ describe('parts of summaries', () => {
       [{ observedGeneration: 2, replicas: 4, updatedReplicas: 3 }, 3, 2, /1 old replicas/],
       [{ observedGeneration: 2, replicas: 3, updatedReplicas: 3, availableReplicas: 3 }, 3, 2, /Complete/],
     ] as const
-    for (const [status, wanted, generation, says] of cases) assert.match(rollout(status, wanted, generation).text, says)
+    for (const [status, wanted, generation, pattern] of cases)
+      assert.match(rollout(status, wanted, generation).text, pattern)
   })
 
   it('describe probes and tolerations', () => {

@@ -44,7 +44,7 @@ const BY_KIND: Readonly<Record<string, (object: KubeObject) => readonly Section[
   'rbac.authorization.k8s.io/v1 ClusterRoleBinding': (object) => bindingSections(object as ClusterRoleBinding),
 }
 
-/** Undefined for kinds without a summary of their own, whose fields are shown as they are. */
+/** Undefined for kinds without a summary here, whose fields are shown as they are. */
 export function summaryOf(object: KubeObject): readonly Section[] | undefined {
   try {
     return BY_KIND[`${object.apiVersion} ${object.kind}`]?.(object)

@@ -4,7 +4,7 @@ import type { Event, Node } from '#apis/core/v1.ts'
 import type { Ref } from '../objects/ref.ts'
 
 export interface Cause {
-  /** What is wrong, in short. */
+  /** The problem in short. */
   readonly text: string
   /** The words of the component that reported it. */
   readonly detail?: string | undefined
@@ -13,7 +13,7 @@ export interface Cause {
   readonly to?: Ref | undefined
 }
 
-/** What else than the object itself can explain it. */
+/** Other objects that explain the first one. */
 export interface Evidence {
   /** Events of the object and of those that belong to it. */
   readonly events: readonly Event[]

@@ -102,7 +102,7 @@ function badness(chain: readonly Cause[]): number {
   return chain.filter(({ tone }) => tone === 'bad').length
 }
 
-/** What is left in a namespace that goes. */
+/** Objects that are left in a namespace that goes. */
 function whyNamespaceStays(object: KubeObject): readonly Cause[] {
   if (object.kind !== 'Namespace') return []
   return ((object as Namespace).status?.conditions ?? [])

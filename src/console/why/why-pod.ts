@@ -116,7 +116,7 @@ function unboundClaims({ spec, metadata }: Pod, message: string): readonly Cause
   })
 }
 
-/** Containers that wait for volumes have no message of their own: the kubelet writes Events. */
+/** The status of containers that wait for volumes has no message: the kubelet writes Events. */
 function whyVolumes({ status, metadata }: Pod, { events }: Evidence): readonly Cause[] {
   const statuses = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])]
   const isWaiting = statuses.every(({ state }) =>

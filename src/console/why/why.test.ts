@@ -36,8 +36,8 @@ const lost = {
   status: { conditions: [{ type: 'Ready', status: 'Unknown', message: 'Kubelet stopped posting node status.' }] },
 } as Node
 
-/** The pod, its evidence, and what its chain must say. */
-const PODS: readonly (readonly [name: string, pod: Pod, evidence: ObjectEvidence, says: RegExp])[] = [
+/** The pod, its evidence, and its chain. */
+const PODS: readonly (readonly [name: string, pod: Pod, evidence: ObjectEvidence, pattern: RegExp])[] = [
   [
     'unschedulable',
     pod({
@@ -167,11 +167,11 @@ function textOf(causes: ReturnType<typeof whyObject>): string {
 }
 
 describe('whyPod()', () => {
-  for (const [name, subject, evidence, says] of PODS) {
-    it(`explains: ${name}`, () => assert.match(textOf(whyPod(subject, evidence)), says))
+  for (const [name, subject, evidence, pattern] of PODS) {
+    it(`explains: ${name}`, () => assert.match(textOf(whyPod(subject, evidence)), pattern))
   }
 
-  it('says nothing about pods that are ready or have completed', () => {
+  it('finds no causes for pods that are ready or have completed', () => {
     const ready = pod({ status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } })
     assert.deepEqual(whyPod(ready, NO_EVENTS), [])
     assert.deepEqual(whyPod(pod({ status: { phase: 'Succeeded' } }), NO_EVENTS), [])
@@ -204,13 +204,13 @@ describe('whyObject()', () => {
     assert.match(text, /2 of 2 pods are not ready; pod web-1: -> Pod shop\/web-1 \| The pod is CrashLoopBackOff/)
   })
 
-  it('says what a claim waits for', () => {
+  it('explains why a claim waits', () => {
     const claim = { kind: 'PersistentVolumeClaim', metadata: {}, spec: {}, status: { phase: 'Pending' } } as KubeObject
     const events = [event('WaitForFirstConsumer', 'waiting for first consumer')]
     assert.match(textOf(whyObject(claim, { events })), /as soon as a pod uses it: waiting for first consumer/)
   })
 
-  it('lists conditions that are bad news', () => {
+  it('lists conditions that are problems', () => {
     const node = {
       kind: 'Node',
       metadata: {},
