@@ -247,7 +247,7 @@ build-addons | 15 | root go containers etcd sshd networks | provision supervisor
 build-machines | 40 | root etcd vm | provision supervisor cmd/build | upstream/build-machines.ts
   hyperkube build survives a power cut on virtual machines with systemd
 management-builds | 12 | root containers etcd sshd networks | management provision cmd/management | upstream/management-builds.ts
-  hyperkube server builds a cluster over SSH, is killed in the middle and continues, adds a machine, saves a snapshot and removes all of it
+  hyperkube server builds a cluster over SSH and continues after kill -9. Machines join and leave, etcd is restored, certificates and keys are rotated, nodes are upgraded with drains, and all of it is removed
 management-machines | 8 | root containers etcd sshd networks | management provision supervisor cmd/node | upstream/management-machines.ts
   hyperkube server builds a cluster on machines that it cannot reach, through the tunnels of their agents
 node-join | 10 | root containers etcd sshd networks | provision supervisor cmd/build | upstream/node-join.ts

@@ -5,16 +5,14 @@
  */
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import { secureRandom } from '#lib/random.ts'
 
-import { ServerProcess } from './management/server-process.ts'
+import { type ManagementServer, startManagementServer } from '../upstream/management-server.ts'
 import { type LoadUser, Traffic } from './management/traffic.ts'
 import type { AgentCommand } from './management/wire.ts'
 
@@ -31,57 +29,65 @@ const DAY_MS = 24 * 3_600_000
 const KINDS = '/k8s/clusters/local/apis/management.hyperkube.io/v1'
 
 const seconds = Number(process.argv[2] ?? 30)
-const dataDir = mkdtempSync(join(tmpdir(), 'management-load-'))
-const server = new ServerProcess(dataDir, await freePort())
+const folder = mkdtempSync(join(tmpdir(), 'management-load-'))
 const agents = fork(join(import.meta.dirname, 'management', 'agents.ts'), { stdio: 'inherit' })
 const command = (one: AgentCommand): void => void agents.send(one)
 /** Until when each cluster, and the server, may be away. */
 const awayUntil: number[] = []
 let serverAwayUntil = 0
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
+let maxRssBytes = 0
+
+function sampleMemory({ pid }: ManagementServer): void {
+  try {
+    const [, kib = '0'] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    maxRssBytes = Math.max(maxRssBytes, Number(kib) * 1024)
+  } catch {
+    // The process was killed.
+  }
 }
 
-async function importClusters(): Promise<{ readonly ids: string[]; readonly tokens: string[] }> {
+async function importClusters(
+  server: ManagementServer,
+): Promise<{ readonly ids: string[]; readonly tokens: string[] }> {
   const ids: string[] = []
   const tokens: string[] = []
   for (let at = 0; at < CLUSTERS; at++) {
-    const made = await server.ask('POST', '/v3/clusters', { displayName: `c${at}` })
-    ids.push((made['cluster'] as { metadata: { name: string } }).metadata.name)
-    tokens.push(made['token'] as string)
+    const { cluster, token } = (await server.request('POST', '/v3/clusters', { displayName: `c${at}` })) as Imported
+    ids.push(cluster.metadata.name)
+    tokens.push(token)
   }
   return { ids, tokens }
 }
 
+interface Imported {
+  readonly cluster: { readonly metadata: { readonly name: string } }
+  readonly token: string
+}
+
 /** With the objects that the routes would make, without the time of password hashes. */
-async function createUser(at: number, ids: readonly string[]): Promise<LoadUser> {
-  const { name: user } = (await server.ask('POST', '/v3/users', { username: `load-${at}` })) as { name: string }
+async function createUser(server: ManagementServer, at: number, ids: readonly string[]): Promise<LoadUser> {
+  const { name: user } = (await server.request('POST', '/v3/users', { username: `load-${at}` })) as { name: string }
   const secret = secureRandom.bytes(32).toString('base64url')
   const hash = createHash('sha256').update(secret).digest('hex')
   const spec = { user, type: 'api', hash, expiresAt: new Date(Date.now() + DAY_MS).toISOString() }
   const head = { apiVersion: 'management.hyperkube.io/v1' }
   const token = { ...head, kind: 'Token', metadata: { name: `t-load-${at}` }, spec }
-  await server.ask('POST', `${KINDS}/tokens`, token)
+  await server.request('POST', `${KINDS}/tokens`, token)
   const clusters = Array.from({ length: CLUSTERS_OF_USER }, (_none, step) => (at * 2 + step) % CLUSTERS)
   for (const cluster of clusters)
-    await server.ask('POST', `/v3/clusters/${ids[cluster]}/members`, { role: 'cluster-member', user })
+    await server.request('POST', `/v3/clusters/${ids[cluster]}/members`, { role: 'cluster-member', user })
   return { token: `hk_t-load-${at}_${secret}`, clusters }
 }
 
 /** The time until every cluster answers. */
-async function allBack(ids: readonly string[]): Promise<number> {
+async function allBack(server: ManagementServer, ids: readonly string[]): Promise<number> {
   const began = performance.now()
   const missing = new Set(ids)
   while (missing.size > 0 && performance.now() - began < LIMIT_BACK_MS) {
     // At once: one after the other would measure the latency of 200 requests.
     const asks = [...missing].map(async (id) => {
-      await server.ask('GET', `/k8s/clusters/${id}/version`)
+      await server.request('GET', `/k8s/clusters/${id}/version`)
       missing.delete(id)
     })
     await Promise.allSettled(asks)
@@ -107,32 +113,31 @@ async function killAgents(): Promise<void> {
 
 let anyAwayUntil = 0
 
-async function killServer(ids: readonly string[]): Promise<number[]> {
+async function killServer(server: ManagementServer, ids: readonly string[]): Promise<number[]> {
   const times: number[] = []
   for (let kill = 0; kill < SERVER_KILLS; kill++) {
     await sleep((seconds * 1000) / (SERVER_KILLS + 1) - 1000)
     serverAwayUntil = Infinity
     await server.kill()
     await server.start()
-    times.push(await allBack(ids))
+    times.push(await allBack(server, ids))
     serverAwayUntil = performance.now() + 1000
   }
   return times
 }
 
 async function run(): Promise<number> {
-  await server.start()
-  await server.logIn()
-  const { ids, tokens } = await importClusters()
+  await using server = await startManagementServer(folder)
+  const { ids, tokens } = await importClusters(server)
   const users: LoadUser[] = []
-  for (let at = 0; at < USERS; at++) users.push(await createUser(at, ids))
-  command({ plan: { port: server.port, ca: server.ca, tokens } })
-  const first = await allBack(ids)
+  for (let at = 0; at < USERS; at++) users.push(await createUser(server, at, ids))
+  command({ plan: { port: Number(new URL(server.url).port), ca: server.authority, tokens } })
+  const first = await allBack(server, ids)
   console.log(`${CLUSTERS} agents registered in ${Math.round(first)} ms`)
-  const memory = setInterval(() => server.sample(), 500)
+  const memory = setInterval(() => sampleMemory(server), 500)
   const traffic = new Traffic({
     url: server.url,
-    ca: server.ca,
+    ca: server.authority,
     users,
     clusters: ids,
     perSecond: PER_SECOND,
@@ -140,7 +145,7 @@ async function run(): Promise<number> {
     isServerAway: () => performance.now() < serverAwayUntil,
   })
   const began = performance.now()
-  const [back] = await Promise.all([killServer(ids), killAgents(), traffic.run(seconds)])
+  const [back] = await Promise.all([killServer(server, ids), killAgents(), traffic.run(seconds)])
   const tookMs = performance.now() - began
   clearInterval(memory)
   return report(traffic, back, tookMs)
@@ -150,14 +155,14 @@ function report(traffic: Traffic, back: readonly number[], tookMs: number): numb
   const { answers, unavailable, skipped, watchEvents, errors } = traffic
   const errorCount = [...errors.values()].reduce((sum, count) => sum + count, 0)
   for (const [what, count] of errors) console.log(`error: ${count} x ${what}`)
-  const mib = Math.round(server.maxRssBytes / (1 << 20))
+  const mib = Math.round(maxRssBytes / (1 << 20))
   console.log(
     `answers ${answers} (${Math.round(answers / (tookMs / 1000))}/s), not sent ${skipped}, 503 ${unavailable}`,
   )
   console.log(`p50 ${Math.round(traffic.percentile(0.5))} ms, p99 ${Math.round(traffic.percentile(0.99))} ms`)
   console.log(`watch events ${watchEvents}, memory of the server at most ${mib} MiB`)
   console.log(`all agents back after ${back.map((ms) => Math.round(ms)).join(', ')} ms`)
-  const isGood = errorCount === 0 && server.maxRssBytes < GOAL_RSS_BYTES && back.every((ms) => ms < GOAL_BACK_MS)
+  const isGood = errorCount === 0 && maxRssBytes < GOAL_RSS_BYTES && back.every((ms) => ms < GOAL_BACK_MS)
   const figures = `${errorCount} errors in ${answers} answers, ${mib} MiB, back in ${Math.round(Math.max(...back))} ms`
   console.log(`${isGood ? 'PASS' : 'FAIL'}: ${figures}`)
   return isGood ? 0 : 1
@@ -167,6 +172,5 @@ try {
   process.exitCode = await run()
 } finally {
   agents.disconnect()
-  await server.close()
-  rmSync(dataDir, { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true })
 }

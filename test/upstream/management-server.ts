@@ -15,13 +15,22 @@ const PASSWORD = 'correct horse battery staple'
 const FIRST_PASSWORD = 'a password for one day'
 const MAX_BYTES = 16 << 20
 
-/**
- * Starts a server with its data and logs in `folder`, and logs in as the administrator. `host` is the address it listens
- * on.
- */
-export async function startManagementServer(folder: string, host = '127.0.0.1'): Promise<ManagementServer> {
+export interface ManagementServerOptions {
+  /** The address it listens on; 127.0.0.1 unless given. */
+  readonly host?: string
+  /** A free port unless given. */
+  readonly port?: number
+  /** The value of --server-url; the flag is omitted unless given. */
+  readonly serverUrl?: string
+}
+
+/** Starts a server with its data and logs in `folder`, and logs in as the administrator. */
+export async function startManagementServer(
+  folder: string,
+  { host = '127.0.0.1', port, serverUrl }: ManagementServerOptions = {},
+): Promise<ManagementServer> {
   await mkdir(folder, { recursive: true })
-  const server = new ManagementServer(folder, `${host}:${await freePort()}`)
+  const server = new ManagementServer(folder, `${host}:${port ?? (await freePort())}`, serverUrl)
   await server.start()
   await server.login()
   return server
@@ -36,14 +45,16 @@ export interface TestUser {
 export class ManagementServer implements AsyncDisposable {
   readonly #folder: string
   readonly #address: string
+  readonly #serverUrl: string | undefined
   readonly #closing = new AsyncDisposableStack()
   #child: ChildProcess | undefined
   #http: HttpClient | undefined
   #token = ''
 
-  constructor(folder: string, address: string) {
+  constructor(folder: string, address: string, serverUrl?: string) {
     this.#folder = folder
     this.#address = address
+    this.#serverUrl = serverUrl
     this.#closing.defer(async () => {
       if (this.#child !== undefined) await end(this.#child, 'SIGTERM')
     })
@@ -56,7 +67,8 @@ export class ManagementServer implements AsyncDisposable {
 
   /** Resolves when the server is ready. */
   async start(): Promise<void> {
-    const flags = [`--data-dir=${this.#dataDir}`, `--listen=${this.#address}`]
+    const publicUrl = this.#serverUrl === undefined ? [] : [`--server-url=${this.#serverUrl}`]
+    const flags = [`--data-dir=${this.#dataDir}`, `--listen=${this.#address}`, ...publicUrl]
     const program = startProgram(['server', ...flags], join(this.#folder, 'server.log'))
     this.#child = program.child
     await program.printed(/^Ready in \d+ ms:/m)
@@ -70,6 +82,11 @@ export class ManagementServer implements AsyncDisposable {
 
   get url(): string {
     return `https://${this.#address}`
+  }
+
+  /** Of the process that runs now, or ran last. */
+  get pid(): number | undefined {
+    return this.#child?.pid
   }
 
   /** PEM of the authority of the server. */
@@ -93,7 +110,12 @@ export class ManagementServer implements AsyncDisposable {
 
   /** As the administrator. Rejects for an error. */
   async request(method: string, path: string, body?: object): Promise<unknown> {
-    return JSON.parse(await this.#send(method, path, body)) as unknown
+    return JSON.parse(await this.text(method, path, body)) as unknown
+  }
+
+  /** The same, for responses that are not JSON. */
+  text(method: string, path: string, body?: object): Promise<string> {
+    return this.#send(method, path, body)
   }
 
   /** A merge patch of a management object. */
@@ -138,7 +160,7 @@ export class ManagementServer implements AsyncDisposable {
   async importAs(displayName: string, kubeconfig: string): Promise<string> {
     const made = (await this.request('POST', '/v3/clusters', { displayName })) as Imported
     const id = made.cluster.metadata.name
-    await applyManifest(kubeconfig, await this.#send('GET', new URL(made.manifestUrl).pathname))
+    await applyManifest(kubeconfig, await this.text('GET', new URL(made.manifestUrl).pathname))
     const flags = [
       `--server=https://${this.#address}`,
       `--certificate-authority=${this.#authority}`,
@@ -218,7 +240,8 @@ function startProgram(args: readonly string[], log: string): Started {
     async printed(line) {
       for (let match = line.exec(output); ; match = line.exec(output)) {
         if (match !== null) return match
-        if (child.exitCode !== null) throw new Error(`hyperkube ${args[0]} ended; its log is ${log}`)
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(`hyperkube ${args[0]} ended; its log is ${log}`)
         await sleep(realClock, 20)
       }
     },

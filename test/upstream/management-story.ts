@@ -331,7 +331,7 @@ async function story(): Promise<void> {
   const machines = await makeMachines(own, 6, closing)
   // The address of this machine on the bridge of the others.
   const host = machines.machines[0]?.address.replace(/\.\d+$/, '.1') ?? ''
-  const server = closing.use(await startManagementServer(join(folder, 'server'), host))
+  const server = closing.use(await startManagementServer(join(folder, 'server'), { host }))
   const made = await makeClusters(server, machines)
   await shown.step('gives a member of a project what RBAC allows and nothing else', () =>
     checkMember(server, made.imported, made.others),

@@ -19,6 +19,11 @@ export class Shown {
     }
   }
 
+  /** True if a step has failed. */
+  get hasFailed(): boolean {
+    return this.#failures > 0
+  }
+
   /** The exit code of the script. */
   end(): number {
     const held = this.#steps - this.#failures

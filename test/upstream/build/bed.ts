@@ -28,7 +28,8 @@ export interface FileChanges {
   readonly top?: Readonly<Record<string, unknown>>
 }
 
-const DEPLOYMENT = {
+/** A Deployment of four pods that wait. */
+export const QUIET: object = {
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   metadata: { name: 'quiet' },
@@ -53,13 +54,13 @@ const DEPLOYMENT = {
   },
 }
 
-interface NodeJson {
+export interface NodeJson {
   readonly metadata: { readonly name: string }
   readonly spec: { readonly unschedulable?: boolean }
   readonly status: { readonly conditions: readonly { readonly type: string; readonly status: string }[] }
 }
 
-interface PodJson {
+export interface PodJson {
   readonly metadata: { readonly uid: string; readonly name: string; readonly deletionTimestamp?: string }
   readonly spec: { readonly nodeName?: string }
   readonly status: {
@@ -164,7 +165,7 @@ export class Bed {
   }
 
   async deploy(): Promise<void> {
-    await writeFile(join(this.options.folder, 'quiet.json'), JSON.stringify(DEPLOYMENT))
+    await writeFile(join(this.options.folder, 'quiet.json'), JSON.stringify(QUIET))
     await this.kubectl('apply', '-f', 'quiet.json')
     await this.isWell()
     await this.kubectl('get', 'pods', '-o', 'wide')
