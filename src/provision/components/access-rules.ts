@@ -45,6 +45,15 @@ function policyAccess(rbac: object, group: object): object[] {
     { apiGroups: [''], resources: ['pods', 'namespaces', 'nodes'], verbs },
     { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs },
   ]
+  return roleOf(name, rules, { rbac, group })
+}
+
+/** A ClusterRole, and its binding to the user of this name. */
+function roleOf(
+  name: string,
+  rules: readonly object[],
+  { rbac, group }: { readonly rbac: object; readonly group: object },
+): object[] {
   return [
     { ...rbac, kind: 'ClusterRole', metadata: { name }, rules },
     {
@@ -68,14 +77,7 @@ function agentAccess(rbac: object, group: object): object[] {
     { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
   ]
   return [
-    { ...rbac, kind: 'ClusterRole', metadata: { name }, rules },
-    {
-      ...rbac,
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { ...group, kind: 'ClusterRole', name },
-      subjects: [{ ...group, kind: 'User', name }],
-    },
+    ...roleOf(name, rules, { rbac, group }),
     {
       ...rbac,
       kind: 'ClusterRoleBinding',
