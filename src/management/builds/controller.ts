@@ -1,6 +1,6 @@
 /** The controller of built clusters: plans and runs their Operations, one at a time for each cluster. */
 import { aborted } from '#lib/abort.ts'
-import { isNotFound } from '#meta/status.ts'
+import { isConflict, isNotFound } from '#meta/status.ts'
 import { type Controller, itself, related, rule } from '#reconcile/controller.ts'
 
 import { type ManagementSettings, writeStatus } from '../clusters/cluster-status.ts'
@@ -84,6 +84,7 @@ async function next(
   const { random } = context
   const secrets = await ensureSecrets(context.client, cluster, { random })
   const name = metadata.name ?? ''
+  await writeFirstStatus(operationsOf(name, context), context)
   const state = stateOf(cluster, build, operationsOf(name, context), secrets)
   await writeBuildStatus(cluster, state, secrets, context)
   // Read again together with the active one, because an Operation may have ended in the meantime.
@@ -122,6 +123,16 @@ function problemOf(build: ClusterBuild, fields: BuildSecrets['fields']): string 
     return `Keys and passwords are not allowed in the Cluster: ${secret.join(', ')}. Send the file to PUT /v3/clusters/<cluster>/build, which keeps them in a Secret.`
   const { faults } = readBuildFile(build, fields)
   return faults.length === 0 ? undefined : faultLines(faults).join('\n')
+}
+
+/** Until an Operation is planned, its status says what it waits for. */
+async function writeFirstStatus(operations: readonly Operation[], { client }: BuildContext): Promise<void> {
+  const current = currentOperation(operations)?.metadata.name
+  for (const operation of operations.filter(({ status }) => status?.phase === undefined)) {
+    const { name, resourceVersion = '' } = operation.metadata
+    const message = name === current ? 'It is planned next.' : `It waits for operation ${current}.`
+    await ignoreStale(patchStatus(client, operation, { phase: 'Pending', message }, resourceVersion))
+  }
 }
 
 async function writeBuildStatus(
@@ -214,6 +225,15 @@ async function release({ metadata }: Cluster, { client, cache }: BuildContext): 
   // At once: the garbage collector may take a while.
   await ignoreMissing(deleteSecrets(client, name))
   return undefined
+}
+
+/** A task may have written a later status. */
+async function ignoreStale(work: Promise<unknown>): Promise<void> {
+  try {
+    await work
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error
+  }
 }
 
 async function ignoreMissing(work: Promise<unknown>): Promise<void> {

@@ -58,6 +58,11 @@ export class Recorder {
     this.#soon()
   }
 
+  /** Adds a stage of one step, which the next write shows. The result ends it. */
+  begin(stage: string, describe: string): (error?: Error) => void {
+    return this.#stages.begin(stage, describe)
+  }
+
   #soon(): void {
     this.#timer ??= this.#options.clock.after(FLUSH_MS, () => {
       this.#timer = undefined
@@ -94,7 +99,14 @@ export class Recorder {
   }
 }
 
-export async function patchStatus(client: ApiClient, { metadata }: Operation, status: StatusChange): Promise<void> {
+/** With `resourceVersion`, rejects with 409 if the Operation has changed since. */
+export async function patchStatus(
+  client: ApiClient,
+  { metadata }: Operation,
+  status: StatusChange,
+  resourceVersion?: string,
+): Promise<void> {
   const where = { name: metadata.name ?? '', subresource: 'status' }
-  await client.patch(Operations, where, { type: 'merge', value: { status } })
+  const guard = resourceVersion === undefined ? {} : { metadata: { resourceVersion } }
+  await client.patch(Operations, where, { type: 'merge', value: { ...guard, status } })
 }

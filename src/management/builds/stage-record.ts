@@ -51,6 +51,17 @@ export class StageRecord {
     }
   }
 
+  /** Adds a stage of one step that runs on the server itself. The result ends it. */
+  begin(name: string, describe: string): (error?: Error) => void {
+    const step: LiveStep = { host: '', describe, state: 'Running', startedAt: this.#now() }
+    this.#stages.push({ name, steps: [step], more: 0 })
+    return (error) => {
+      step.state = error === undefined ? 'Done' : 'Failed'
+      step.endedAt = this.#now()
+      if (error !== undefined) step.message = this.#redact(error.message).slice(-MAX_WORDS)
+    }
+  }
+
   #follow(step: Step): LiveStep {
     const live: LiveStep = { host: step.host, describe: this.#redact(step.describe), state: 'Waiting' }
     this.#steps.set(step, live)

@@ -29,7 +29,14 @@ interface Task {
 export async function planOperation(task: Task): Promise<void> {
   await recorded(task, async ({ work, recorder }) => {
     const { around } = task.context.builds
-    const plan = await planWork(work, around, (text) => recorder.say(text), task.signal)
+    const endStage = recorder.begin('Planning', 'Read the machines and compute the steps')
+    await recorder.write({ phase: 'Pending', message: '', retryAt: null })
+    const planning = planWork(work, around, (text) => recorder.say(text), task.signal)
+    const plan = await planning.catch((error: Error) => {
+      endStage(error)
+      throw error
+    })
+    endStage(plan.faults.length === 0 ? undefined : new Error(plan.faults.join('\n')))
     const retries = { retries: task.operation.spec.retries ?? 0, endedAt: null }
     if (plan.faults.length === 0) {
       recorder.say(`Planned ${plan.steps.length} steps.`)

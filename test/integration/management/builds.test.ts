@@ -275,6 +275,34 @@ describe('a built cluster', () => {
     assert.equal(world.site.machines.get('1')?.services.size, 0)
   })
 
+  it('has a first status before its machines have answered', async () => {
+    world.site = newSite()
+    const gate = Promise.withResolvers<void>()
+    world.opening = gate.promise
+    const cluster = await create({ file: ONE })
+    let stages: Answer['body'][] = []
+    await eventually('the plan is being made', async () => {
+      const { status } = (await newest(cluster)) as { status?: Answer['body'] }
+      stages = (status?.['stages'] ?? []) as Answer['body'][]
+      return status?.['phase'] === 'Pending' && stages.length > 0
+    })
+    assert.deepEqual(
+      stages.map(({ name, steps }) => [name, steps[0].state]),
+      [['Planning', 'Running']],
+    )
+    const planning = (await newest(cluster))['metadata'].name as string
+    assert.equal((await send('POST', `/${cluster}/operations`, { type: 'SaveSnapshot' })).status, 201)
+    const waiting = await until(cluster, 'SaveSnapshot', 'Pending')
+    assert.equal(waiting['status'].message, `It waits for operation ${planning}.`)
+    gate.resolve()
+    await eventually('the plan is there', async () => {
+      const { body } = await send('GET', `/${cluster}/operations/${planning}`)
+      stages = (body['status'].stages ?? []) as Answer['body'][]
+      return body['status'].phase === 'Planned'
+    })
+    assert.equal(stages[0]?.['steps'][0].state, 'Done')
+  })
+
   it('can be created with kubectl, but not with a password in the file', async () => {
     world.site = newSite()
     const { client } = bed.running.cluster
