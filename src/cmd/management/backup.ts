@@ -23,7 +23,7 @@ const backup: Program = defineProgram({
   long:
     'backup saves the state of a server, which may be running, to one file: all objects, the authority of its certificates and ' +
     'the key that encrypts Secrets.\n\n' +
-    'The file is readable by its owner only. Anyone who reads it can log in as any user of the server: keep it as safe as the data ' +
+    'The file is readable by its owner only. A reader can log in as any user of the server: keep it as safe as the data ' +
     'directory. It has no certificate of --tls-cert-file, no audit log and no password.',
   use: '[FILE] [flags]',
   operands: true,
@@ -88,7 +88,8 @@ function reportOf({ manifest, keptKeys, keptStore, etcdSnapshot }: RestoredBacku
       ? []
       : [
           `The objects are in ${etcdSnapshot}. Restore them on every member of etcd before the server starts: ` +
-            `"etcdctl snapshot restore ${etcdSnapshot} --bump-revision 1000000 --mark-compacted …"`,
+            `"etcdctl snapshot restore ${etcdSnapshot} --bump-revision 1000000 --mark-compacted …" ` +
+            '(etcd before 3.4.27 lacks the last two flags: omit them)',
         ]),
   ].join('\n')
 }
