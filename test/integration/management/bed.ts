@@ -12,7 +12,7 @@ import { openConnection } from '#client/connection/connection.ts'
 import { runClusterAgent } from '#cluster-agent/agent.ts'
 import { createApiProxy } from '#cluster-agent/api-proxy.ts'
 import { realClock, sleep } from '#lib/clock.ts'
-import { createHttpClient } from '#lib/http/client.ts'
+import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
 import type { AuditEvent } from '#management/port/port.ts'
@@ -52,7 +52,7 @@ type BuildTools = Parameters<typeof startManagement>[1]['build']
 
 export const PASSWORD = 'correct horse battery staple'
 const FIRST_PASSWORD = 'a password for one day'
-const MAX_BYTES = 64 << 20
+const MAX_BYTES = 256 << 20
 
 /** A machine on which no cluster starts. */
 const NO_CLUSTERS: UpPrograms = {
@@ -157,25 +157,35 @@ function createRequest({ url, ca = '' }: RunningManagement, closing: AsyncDispos
   // HTTP/1.1 takes headers that HTTP/2 does not.
   const http = createHttpClient({ clock: realClock, tls: { ca }, http1Only: true })
   closing.defer(() => http.close())
-  return async (method, path, { token, body, headers = {} } = {}) => {
-    const answer = await http.request({
-      method,
-      url,
-      path,
-      headers: {
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
-    const text = await answer.text(MAX_BYTES)
-    return { status: answer.status, headers: answer.headers, text, body: parsed(text) }
-  }
+  return (method, path, options) => sendRequest(http, { method, url, path, ...options })
+}
+
+interface SentRequest extends RequestOptions {
+  readonly method: string
+  readonly url: string
+  readonly path: string
+}
+
+/** Sends a body that is no string as JSON. The `body` of the answer is empty if it is not JSON. */
+export async function sendRequest(http: HttpClient, request: SentRequest): Promise<Answer> {
+  const { method, url, path, token, body, headers = {} } = request
+  const answer = await http.request({
+    method,
+    url,
+    path,
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await answer.text(MAX_BYTES)
+  return { status: answer.status, headers: answer.headers, text, body: parsed(text) }
 }
 
 /** Follows the link that the server printed. Returns an API token. */
-async function administratorLogin(request: ManagementBed['request'], link: string): Promise<string> {
+export async function administratorLogin(request: ManagementBed['request'], link: string): Promise<string> {
   const code = new URL(link).searchParams.get('code')
   const body = { code, password: PASSWORD, responseType: 'token' }
   const answer = await request('POST', '/v3-public/first-login', { body })
@@ -183,7 +193,7 @@ async function administratorLogin(request: ManagementBed['request'], link: strin
   return answer.body['token']
 }
 
-/** Sets another password, as everybody must at the first log-in. Returns an API token. */
+/** Replaces the password, as users must at the first log-in. Returns an API token. */
 async function firstLogin(request: ManagementBed['request'], username: string, password: string): Promise<string> {
   const body = { username, password, newPassword: PASSWORD, responseType: 'token' }
   const answer = await request('POST', '/v3-public/login', { body })

@@ -5,46 +5,32 @@ import type { TLSSocket } from 'node:tls'
 
 import { Members } from '#management/kinds/access.ts'
 
-import { type ManagementBed, PASSWORD, startManagementBed } from './bed.ts'
+import { type ManagementBed, PASSWORD } from './bed.ts'
 import {
-  connected,
+  type EchoBed,
   type EchoCluster,
-  importCluster,
   openTls,
   sendRaw,
-  startEchoCluster,
+  startEchoBed,
   statusOf,
+  WEBSOCKET_UPGRADE,
 } from './downstream.ts'
 
-const UPGRADE = [
-  'Connection: Upgrade',
-  'Upgrade: websocket',
-  'Sec-WebSocket-Version: 13',
-  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-]
-
 describe('credentials of users', () => {
+  let site: EchoBed
   let bed: ManagementBed
   let echo: EchoCluster
   let id = ''
 
   before(async () => {
-    bed = await startManagementBed()
-    echo = await startEchoCluster()
-    echo.answer = (_request, response) => {
+    site = await startEchoBed((_request, response) => {
       response.writeHead(200)
       // A watch.
       response.write('{}\n')
-    }
-    const imported = await importCluster(bed, 'echo')
-    ;({ id } = imported)
-    bed.runAgent(echo.kubeconfig, imported.token)
-    await connected(bed, id)
+    })
+    ;({ bed, echo, id } = site)
   })
-  after(async () => {
-    await bed[Symbol.asyncDispose]()
-    await echo[Symbol.asyncDispose]()
-  })
+  after(() => site[Symbol.asyncDispose]())
 
   const raw = (path: string, ...lines: readonly string[]): string =>
     [`GET ${path} HTTP/1.1`, `Host: ${new URL(bed.url).host}`, ...lines, '', ''].join('\r\n')
@@ -80,7 +66,7 @@ describe('credentials of users', () => {
   it('in a WebSocket subprotocol are not sent to the cluster, with and without an upgrade', async () => {
     const encoded = Buffer.from(bed.administrator).toString('base64url')
     const protocol = `Sec-WebSocket-Protocol: v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`
-    assert.equal(statusOf(await sendRaw(bed, inCluster(protocol, ...UPGRADE, `Origin: ${bed.url}`))), 101)
+    assert.equal(statusOf(await sendRaw(bed, inCluster(protocol, ...WEBSOCKET_UPGRADE, `Origin: ${bed.url}`))), 101)
     const upgraded = echo.seen.at(-1)
     assert.deepEqual(
       upgraded?.headers.filter(([name]) => name === 'sec-websocket-protocol'),
@@ -96,7 +82,7 @@ describe('credentials of users', () => {
   it('that are read-only allow no upgrades and no writes', async () => {
     const { token = '' } = await createToken({ readOnly: true })
     const sent = echo.seen.length
-    assert.equal(statusOf(await sendRaw(bed, inCluster(`Authorization: Bearer ${token}`, ...UPGRADE))), 403)
+    assert.equal(statusOf(await sendRaw(bed, inCluster(`Authorization: Bearer ${token}`, ...WEBSOCKET_UPGRADE))), 403)
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'BREW']) {
       const { status } = await bed
         .request(method, `/k8s/clusters/${id}/api/v1/pods`, { token })
@@ -158,7 +144,11 @@ describe('credentials of users', () => {
       [401, [`Origin: ${bed.url}`, `Authorization: Bearer ${bed.administrator}`]],
     ]
     for (const [status, lines] of rows)
-      assert.equal(statusOf(await sendRaw(bed, inCluster(sent, ...UPGRADE, ...lines))), status, lines.join(' | '))
+      assert.equal(
+        statusOf(await sendRaw(bed, inCluster(sent, ...WEBSOCKET_UPGRADE, ...lines))),
+        status,
+        lines.join(' | '),
+      )
     const body = { displayName: 'csrf' }
     for (const headers of [{}, { 'x-hk': '1' }, { origin: bed.url }, { 'x-hk': '1', origin: 'https://evil.example' }]) {
       const answer = await bed.request('POST', '/v3/clusters', { body, headers: { cookie, ...headers } })

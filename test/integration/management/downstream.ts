@@ -13,7 +13,7 @@ import { secureRandom, uuid } from '#lib/random.ts'
 import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 import { Clusters } from '#management/kinds/cluster.ts'
 
-import { eventually, type ManagementBed } from './bed.ts'
+import { eventually, type ManagementBed, startManagementBed } from './bed.ts'
 
 export interface SeenRequest {
   readonly method: string
@@ -112,6 +112,41 @@ export async function connected({ running }: ManagementBed, id: string): Promise
     return connectedAt !== undefined && disconnectedAt === undefined
   })
 }
+
+/** A management server with one imported echo cluster. */
+export interface EchoBed extends AsyncDisposable {
+  readonly bed: ManagementBed
+  readonly echo: EchoCluster
+  /** The name of the Cluster. */
+  readonly id: string
+}
+
+/** Resolves when the agent of the echo cluster is connected. */
+export async function startEchoBed(answer: Answering = NOT_FOUND): Promise<EchoBed> {
+  const bed = await startManagementBed()
+  const echo = await startEchoCluster()
+  echo.answer = answer
+  const { id, token } = await importCluster(bed, 'echo')
+  bed.runAgent(echo.kubeconfig, token)
+  await connected(bed, id)
+  return {
+    bed,
+    echo,
+    id,
+    async [Symbol.asyncDispose]() {
+      await bed[Symbol.asyncDispose]()
+      await echo[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** The header lines of a WebSocket handshake. */
+export const WEBSOCKET_UPGRADE: readonly string[] = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+]
 
 export interface HostileAgent extends AsyncDisposable {
   readonly credential: string

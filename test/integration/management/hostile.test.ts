@@ -20,6 +20,7 @@ import {
   probeAnswer,
   sendRaw,
   statusOf,
+  WEBSOCKET_UPGRADE,
 } from './downstream.ts'
 import { startHostileAgent } from './downstream.ts'
 
@@ -197,8 +198,7 @@ describe('a hostile cluster', () => {
   })
 
   it('cannot set a cookie in the response to an upgrade', async () => {
-    const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
-    const answered = await sendRaw(bed, raw('/planting', ...upgrade, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='))
+    const answered = await sendRaw(bed, raw('/planting', ...WEBSOCKET_UPGRADE))
     assert.equal(statusOf(answered), 101)
     assert.ok(!/set-cookie|planted|evil/i.test(answered), answered)
   })
@@ -308,10 +308,7 @@ describe('a hostile cluster', () => {
     const lines = [
       `GET /v3/connect${credential === undefined ? '' : '/register'} HTTP/1.1`,
       'Host: localhost',
-      'Connection: Upgrade',
-      'Upgrade: websocket',
-      'Sec-WebSocket-Version: 13',
-      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      ...WEBSOCKET_UPGRADE,
       `Sec-WebSocket-Protocol: ${TUNNEL_PROTOCOL}`,
       `X-API-Tunnel-Token: ${token}`,
       `X-API-Tunnel-Params: ${Buffer.from(JSON.stringify(parameters)).toString('base64')}`,

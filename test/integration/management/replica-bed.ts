@@ -9,10 +9,9 @@ import { join } from 'node:path'
 import { realClock, sleep } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 
-import { type Answer, PASSWORD, type RequestOptions } from './bed.ts'
+import { administratorLogin, type Answer, type RequestOptions, sendRequest } from './bed.ts'
 
 const ENTRY = join(import.meta.dirname, '..', '..', '..', 'src', 'cmd', 'entry.ts')
-const MAX_BYTES = 256 << 20
 
 /** Copies connections to one of several ports, in turn. */
 export class Relay {
@@ -150,37 +149,14 @@ export class Replica {
   }
 
   /** Sends a request on a kept connection, without repeating anything. */
-  async request(method: string, path: string, { token, body, headers = {} }: RequestOptions = {}): Promise<Answer> {
+  async request(method: string, path: string, options?: RequestOptions): Promise<Answer> {
     this.#http ??= createHttpClient({ clock: realClock, tls: { ca: this.ca }, http1Only: true })
-    const answer = await this.#http.request({
-      method,
-      url: this.url,
-      path,
-      headers: {
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
-    const text = await answer.text(MAX_BYTES)
-    let parsed: Answer['body'] = {}
-    try {
-      parsed = JSON.parse(text) as Answer['body']
-    } catch {
-      // No JSON.
-    }
-    return { status: answer.status, headers: answer.headers, text, body: parsed }
+    return sendRequest(this.#http, { method, url: this.url, path, ...options })
   }
 
   /** The administrator sets a password, with the link of the replica that has made the account. Returns a token. */
-  async logIn(at: Replica = this): Promise<string> {
-    const code = new URL(this.file('first-login').trim()).searchParams.get('code')
-    const answer = await at.request('POST', '/v3-public/first-login', {
-      body: { code, password: PASSWORD, responseType: 'token' },
-    })
-    if (typeof answer.body['token'] !== 'string') throw new Error(`Log-in failed: ${answer.status} ${answer.text}`)
-    return answer.body['token']
+  logIn(at: Replica = this): Promise<string> {
+    return administratorLogin((...request) => at.request(...request), this.file('first-login').trim())
   }
 }
 

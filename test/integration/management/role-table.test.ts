@@ -8,8 +8,8 @@ import { after, before, describe, it } from 'node:test'
 import { BUILT_IN_ROLES } from '#management/access/built-in-roles.ts'
 import { Members, Projects } from '#management/kinds/access.ts'
 
-import { type ManagementBed, startManagementBed } from './bed.ts'
-import { connected, type EchoCluster, importCluster, startEchoCluster } from './downstream.ts'
+import type { ManagementBed } from './bed.ts'
+import { type EchoBed, startEchoBed } from './downstream.ts'
 
 /** Tests of their own have these: they end the session, or the cluster. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['POST /v3/logout', 'DELETE /v3/clusters/:cluster'])
@@ -95,26 +95,19 @@ const ROWS: readonly Row[] = TABLE.trim()
   })
 
 describe('a user of the management server with one role', () => {
+  let site: EchoBed
   let bed: ManagementBed
-  let echo: EchoCluster
   let cluster = ''
   let visitor: { readonly name: string; readonly token: string }
 
   before(async () => {
-    bed = await startManagementBed()
-    echo = await startEchoCluster()
-    const imported = await importCluster(bed, 'echo')
-    cluster = imported.id
-    bed.runAgent(echo.kubeconfig, imported.token)
-    await connected(bed, cluster)
+    site = await startEchoBed()
+    ;({ bed, id: cluster } = site)
     const spec = { cluster, displayName: 'P', namespaces: ['web'] }
     await bed.running.objects.create(Projects, { metadata: { name: 'p' }, spec })
     visitor = await bed.createUser('visitor')
   })
-  after(async () => {
-    await bed[Symbol.asyncDispose]()
-    await echo[Symbol.asyncDispose]()
-  })
+  after(() => site[Symbol.asyncDispose]())
 
   async function statusOf(route: string): Promise<number> {
     const [method = '', path = ''] = route.split(' ')

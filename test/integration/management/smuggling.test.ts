@@ -4,24 +4,17 @@ import { once } from 'node:events'
 import { connect, type OutgoingHttpHeaders } from 'node:http2'
 import { after, before, describe, it } from 'node:test'
 
-import { type ManagementBed, startManagementBed } from './bed.ts'
+import type { ManagementBed } from './bed.ts'
 import {
-  connected,
+  type EchoBed,
   type EchoCluster,
-  importCluster,
   openTls,
   type SeenRequest,
   sendRaw,
-  startEchoCluster,
+  startEchoBed,
   statusOf,
+  WEBSOCKET_UPGRADE,
 } from './downstream.ts'
-
-const UPGRADE = [
-  'Connection: Upgrade',
-  'Upgrade: websocket',
-  'Sec-WebSocket-Version: 13',
-  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-]
 
 const NAMES = [
   'Impersonate-User',
@@ -74,6 +67,7 @@ const TRICKS: readonly (readonly string[])[] = [
 ]
 
 describe('requests to a managed cluster', () => {
+  let site: EchoBed
   let bed: ManagementBed
   let echo: EchoCluster
   let id = ''
@@ -81,19 +75,13 @@ describe('requests to a managed cluster', () => {
   let count = 0
 
   before(async () => {
-    bed = await startManagementBed()
-    echo = await startEchoCluster()
-    echo.answer = (_request, response) => void response.writeHead(200, { 'content-length': '2' }).end('{}')
-    const imported = await importCluster(bed, 'echo')
-    ;({ id } = imported)
-    bed.runAgent(echo.kubeconfig, imported.token)
-    await connected(bed, id)
+    site = await startEchoBed((_request, response) => {
+      response.writeHead(200, { 'content-length': '2' }).end('{}')
+    })
+    ;({ bed, echo, id } = site)
     user = (await bed.request('GET', '/v3/me', { token: bed.administrator })).body['user'].name as string
   })
-  after(async () => {
-    await bed[Symbol.asyncDispose]()
-    await echo[Symbol.asyncDispose]()
-  })
+  after(() => site[Symbol.asyncDispose]())
 
   const target = (path = '/api/v1/pods'): string => `/k8s/clusters/${id}${path}?n=${++count}`
   const raw = (lines: readonly string[], path = target(), method = 'GET'): string =>
@@ -148,9 +136,9 @@ describe('requests to a managed cluster', () => {
   })
 
   it('carry only the identity of their user, as upgrades', async () => {
-    assert.equal(await send(raw(UPGRADE), 'upgrade'), 101)
-    for (const lines of TRICKS) await send(raw([...UPGRADE, ...lines]), lines.join(' | '))
-    await send(`${raw([...UPGRADE, 'Content-Length: 5'], target(), 'POST')}hello`, 'upgrade with a body')
+    assert.equal(await send(raw(WEBSOCKET_UPGRADE), 'upgrade'), 101)
+    for (const lines of TRICKS) await send(raw([...WEBSOCKET_UPGRADE, ...lines]), lines.join(' | '))
+    await send(`${raw([...WEBSOCKET_UPGRADE, 'Content-Length: 5'], target(), 'POST')}hello`, 'upgrade with a body')
   })
 
   it('carry only the identity of their user, over HTTP/2', async () => {
