@@ -28,6 +28,28 @@ export function simulatedBuild(site: SimulatedSite): SimulatedBuild {
   }
 }
 
+/** The API fails until the session has written a kubeconfig, as in a folder without one. */
+export function withoutKubeconfig(open: OpenApi): OpenApi {
+  return (...options) => {
+    const { api, reopen } = open(...options)
+    let isWritten = false
+    const guarded = Object.entries(api).map(([name, call]) => [
+      name,
+      (...args: readonly never[]) =>
+        isWritten
+          ? (call as (...all: readonly never[]) => Promise<unknown>)(...args)
+          : Promise.reject(new Error('There is no kubeconfig')),
+    ])
+    return {
+      api: Object.fromEntries(guarded) as typeof api,
+      reopen() {
+        isWritten = true
+        reopen()
+      },
+    }
+  }
+}
+
 /** A cluster file with these machines. */
 export function clusterText(roles: Readonly<Record<string, readonly string[]>>, more = ''): string {
   const nodes = Object.entries(roles).map(

@@ -6,7 +6,7 @@ import { ApiClient } from '#client/api-client.ts'
 import { createMemoryApi } from '#kits/management/memory-api.ts'
 import { realClock } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
-import { clusterText, simulatedBuild } from '#provision/simulated-build.fixture.ts'
+import { clusterText, simulatedBuild, withoutKubeconfig } from '#provision/simulated-build.fixture.ts'
 import { SimulatedSite } from '#provision/simulated-site.fixture.ts'
 
 import type { Cluster } from '../kinds/cluster.ts'
@@ -76,7 +76,7 @@ class Bed {
     return {
       ...build,
       openApi: (...options) => {
-        const opened = build.openApi(...options)
+        const opened = withoutKubeconfig(build.openApi)(...options)
         const { api } = opened
         const apply: typeof api.apply = (manifest, signal) =>
           manifest.includes(REFUSED) ? Promise.reject(new Error('the addon is refused')) : api.apply(manifest, signal)
@@ -155,6 +155,17 @@ describe('runWork() for an Operation on a built cluster', () => {
     const work = await bed.work(clusterText(TWO), {}, 'o-2')
     const plan = await planWork(work, bed.around, () => undefined, new AbortController().signal)
     assert.deepEqual([plan.steps, plan.faults], [[], []])
+  })
+
+  it('plans with the nodes of the cluster, so a machine can leave', async () => {
+    const bed = await Bed.create()
+    await bed.run(clusterText(THREE), {}, 'o-0')
+    const work = await bed.work(clusterText(TWO), {}, 'o-1')
+    const plan = await planWork(work, bed.around, () => undefined, new AbortController().signal)
+    assert.deepEqual(plan.faults, [])
+    assert.ok(plan.steps.some(({ host }) => host === '3'))
+    assert.deepEqual(await bed.run(clusterText(TWO), { approvedPlan: plan.digest }), {})
+    assert.equal(bed.site.machines.get('3')?.services.size, 0)
   })
 
   it('ends the same after a kill at any call of a new cluster', async () => {

@@ -65,6 +65,7 @@ export async function planWork(
   if (spec.type === 'Remove' && work.secrets.state === undefined) return shownPlan(EMPTY)
   await using closing = new AsyncDisposableStack()
   const open = await openBuild(targetOf(work, say), around, closing, signal)
+  await openApi(open)
   if (spec.type === 'Remove') {
     const plan = await planRemove(open.session, around.clock)
     const steps = stepsOf(plan).map(({ host, describe, action: { type } }) => ({ host, describe, type }))
@@ -127,14 +128,21 @@ export async function findSnapshots(
 /** The plan of now, if another one was approved. An Operation that has begun has the approval for the rest. */
 async function otherPlan(
   { operation, secrets }: Work,
-  { session }: OpenBuild,
+  open: OpenBuild,
   { clock }: ConvergeOptions,
 ): Promise<OperationPlan | undefined> {
+  const { session } = open
   const { metadata, spec, status } = operation
   const isBegun = status?.startedAt !== undefined || secrets.operation === metadata.name
   if (spec.type !== 'Apply' || spec.approvedPlan === undefined || isBegun) return undefined
+  await openApi(open)
   const plan = shownPlan(await viewPlan(session, UP, clock))
   return plan.digest === spec.approvedPlan ? undefined : plan
+}
+
+/** The folder of an Operation has no kubeconfig yet, and plans need the nodes of the cluster. */
+async function openApi({ session }: OpenBuild): Promise<void> {
+  if (session.before !== undefined) await session.saveKubeconfig(session.stage)
 }
 
 /** A cluster may run although a part failed, such as an addon: then its agents may connect. */

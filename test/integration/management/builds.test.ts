@@ -9,7 +9,7 @@ import { Secrets } from '#apis/core/v1.ts'
 import { realClock } from '#lib/clock.ts'
 import { Clusters } from '#management/kinds/cluster.ts'
 import { Operations } from '#management/kinds/operation.ts'
-import { clusterText, simulatedBuild } from '#provision/simulated-build.fixture.ts'
+import { clusterText, simulatedBuild, withoutKubeconfig } from '#provision/simulated-build.fixture.ts'
 import { SimulatedSite } from '#provision/simulated-site.fixture.ts'
 
 import { type Answer, eventually, type ManagementBed, startManagementBed } from './bed.ts'
@@ -38,7 +38,7 @@ describe('a built cluster', () => {
           await world.opening
           return simulatedBuild(world.site).openMachines(...all)
         },
-        openApi: (...all) => simulatedBuild(world.site).openApi(...all),
+        openApi: (...all) => withoutKubeconfig(simulatedBuild(world.site).openApi)(...all),
         own: { includes: new Map(), archives: [] },
         uid: () => Promise.resolve(`uid-${world.site.machines.size}-${realClock.now()}`),
       },
