@@ -13,7 +13,7 @@ import { parseArgs, promisify } from 'node:util'
 
 import { filesOf, makeMachines, type Names, plugIn, unplug } from './build/machines.ts'
 import { BuiltCluster, check, fileFor, say, type StageView } from './built-cluster.ts'
-import { leftOn, LIFE, type LifeName, type Site } from './management-builds/life.ts'
+import { deployPods, leftOn, LIFE, type LifeName, type Site } from './management-builds/life.ts'
 import { startManagementServer } from './management-server.ts'
 import { HYPERKUBE } from './ours.ts'
 import { Shown } from './shown.ts'
@@ -111,6 +111,7 @@ async function addMachine(site: Site): Promise<void> {
   await cluster.ready(4)
   site.isBuilt = true
   check((await cluster.view()).status?.build?.hostKeys?.length === 4, 'the host keys of all machines are pinned')
+  await deployPods(cluster)
 }
 
 /** The agent of the other control plane still connects the cluster. */

@@ -61,16 +61,20 @@ function isReady({ status }: Pick<PodJson, 'status'>): boolean {
   return status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true
 }
 
+/** Pods that the later steps observe. */
+export async function deployPods(cluster: BuiltCluster): Promise<void> {
+  const file = join(cluster.folder, 'quiet.json')
+  await writeFile(file, JSON.stringify(QUIET))
+  await cluster.kubectl('apply', '-f', file)
+  await rolledOut(cluster)
+}
+
 async function rolledOut(cluster: BuiltCluster): Promise<void> {
   await cluster.kubectl('rollout', 'status', 'deployment/quiet', '--timeout=180s')
 }
 
 /** Objects that were created after the snapshot are gone, deleted ones are back, and pods continue. */
 async function restoreSnapshot({ cluster, machines }: Site): Promise<void> {
-  const file = join(cluster.folder, 'quiet.json')
-  await writeFile(file, JSON.stringify(QUIET))
-  await cluster.kubectl('apply', '-f', file)
-  await rolledOut(cluster)
   const pods = await podsOf(cluster)
   await cluster.kubectl('create', 'configmap', 'before', '--from-literal=a=b')
   await cluster.perform('SaveSnapshot', { snapshot: 'life' })
@@ -151,7 +155,10 @@ async function rotateCertificates({ cluster, machines }: Site): Promise<void> {
 }
 
 function sameNames(found: readonly string[], wanted: readonly string[], what: string): void {
-  const [missing, more] = [[...new Set(wanted).difference(new Set(found))], [...new Set(found).difference(new Set(wanted))]]
+  const [missing, more] = [
+    [...new Set(wanted).difference(new Set(found))],
+    [...new Set(found).difference(new Set(wanted))],
+  ]
   const differences = [...missing.map((name) => `-${name}`), ...more.map((name) => `+${name}`)].join(' ')
   check(differences === '', `${what} (${found.length}) ${differences}`)
 }
@@ -192,7 +199,7 @@ async function rotateKey(site: Site): Promise<void> {
 async function storedSecret({ machines: [first] }: Site): Promise<string> {
   if (first === undefined) throw new Error('There is no machine with etcd')
   const stem = `${CERTIFICATES}/kube-etcd-${first.address.replaceAll('.', '-')}`
-  const access = [`--cacert=${CERTIFICATES}/kube-ca.pem`, `--cert=${stem}.pem`, `--key=${stem}-key.pem`]
+  const access = [`--cacert=${CERTIFICATES}/kube-etcd-ca.pem`, `--cert=${stem}.pem`, `--key=${stem}-key.pem`]
   const key = '/registry/secrets/default/kept'
   return runIn(
     first,
