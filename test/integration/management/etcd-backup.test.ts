@@ -119,7 +119,10 @@ describe('hyperkube server backup and restore with etcd', { skip, timeout: 240_0
     const { code, out, err } = await run('restore', file, '--data-dir', join(folder, 'data'))
     assert.equal(code, 0, err)
     report = out
-    assert.match(report, /Restore them on every member of etcd before the server starts: "etcdctl snapshot restore \S+ /)
+    assert.match(
+      report,
+      /Restore them on every member of etcd before the server starts: "etcdctl snapshot restore \S+ /,
+    )
   })
 
   it('has users, tokens and agents on another machine with another etcd', async () => {
@@ -132,7 +135,9 @@ describe('hyperkube server backup and restore with etcd', { skip, timeout: 240_0
       return (await restored.request('GET', '/v3/me', { token: jane })).status === 200
     })
     const login = (username: string): Promise<number> =>
-      restored.request('POST', '/v3-public/login', { body: { username, password: PASSWORD } }).then(({ status }) => status)
+      restored
+        .request('POST', '/v3-public/login', { body: { username, password: PASSWORD } })
+        .then(({ status }) => status)
     // The Lease of the leader before the backup must expire.
     await eventuallySlow('jane logs in', async () => (await login('jane')) === 200)
     assert.equal(await login('late'), 401, 'a user of after the backup does not exist')
