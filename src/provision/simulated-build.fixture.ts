@@ -31,9 +31,9 @@ export function simulatedBuild(site: SimulatedSite): SimulatedBuild {
 /** The API fails until the session has written a kubeconfig, as in a folder without one. */
 export function withoutKubeconfig(open: OpenApi): OpenApi {
   return (...options) => {
-    const { api, reopen } = open(...options)
+    const opened = open(...options)
     let isWritten = false
-    const guarded = Object.entries(api).map(([name, call]) => [
+    const guarded = Object.entries(opened.api).map(([name, call]) => [
       name,
       (...args: readonly never[]) =>
         isWritten
@@ -41,10 +41,10 @@ export function withoutKubeconfig(open: OpenApi): OpenApi {
           : Promise.reject(new Error('There is no kubeconfig')),
     ])
     return {
-      api: Object.fromEntries(guarded) as typeof api,
+      api: Object.fromEntries(guarded) as typeof opened.api,
       reopen() {
         isWritten = true
-        reopen()
+        opened.reopen()
       },
     }
   }
