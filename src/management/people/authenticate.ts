@@ -4,11 +4,11 @@
  */
 import { TOKEN_PROTOCOL } from '#auth/credentials/protocol-token.ts'
 import { splitToken } from '#cluster-agent/api-auth/token-text.ts'
+import { cookieProblem } from '#component/console/csrf.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { forbiddenError, unauthorizedError } from '#meta/status-errors.ts'
 
 import type { Person } from '../person.ts'
-import { cookieProblem } from './csrf.ts'
 import { sessionCookies } from './sessions.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -29,7 +29,7 @@ export function identify(tokens: Tokens, exchange: Exchange, address: string): P
   const caller = found.length > 1 ? undefined : tokens.verify(token, type, address)
   if (caller === undefined) throw unauthorizedError('Unauthorized')
   const hasCookie = type === 'session'
-  const problem = hasCookie ? cookieProblem(exchange) : undefined
+  const problem = hasCookie ? cookieProblem(exchange, 'https') : undefined
   if (problem !== undefined) throw forbiddenError({ group: '', resource: '' }, '', problem)
   return { ...caller, hasCookie }
 }

@@ -2,6 +2,7 @@
  * The HTTPS port of the management server: routes a request, authenticates and authorizes it, calls the handler and
  * writes the audit log. Every error becomes a Status.
  */
+import { segmentsOf } from '#component/forwarding/request-path.ts'
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 import { BodyError } from '#lib/http/exchange.ts'
 import type { Logger } from '#lib/log/log.ts'
@@ -10,7 +11,6 @@ import { badRequestError, failure, forbiddenError, internalError, unauthorizedEr
 import { StatusError } from '#meta/status.ts'
 
 import type { Person } from '../person.ts'
-import { segmentsOf } from './request-path.ts'
 import type { Reply, Route, RouteCall } from './route.ts'
 
 export interface PortOptions {

@@ -2,7 +2,9 @@
  * Proxies `/k8s/clusters/<cluster>/…` to the API server of a managed cluster, with the identity of the user. The
  * user's credentials and all impersonation headers are removed.
  */
+import { isReadableAs, isWithheldFromClusters, responseFilter } from '#component/forwarding/cluster-headers.ts'
 import { forward } from '#component/forwarding/forward.ts'
+import { refusalOfRest } from '#component/forwarding/request-path.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
 import {
@@ -19,9 +21,7 @@ import { GROUP } from '../kinds/definition.ts'
 import type { ClusterLink, ClusterLinks, ClusterUser } from '../links/link.ts'
 import type { ManagementObjects } from '../objects.ts'
 import type { Person } from '../person.ts'
-import { refusalOfRest } from '../port/request-path.ts'
 import type { Reply, Route, RouteCall } from '../port/route.ts'
-import { isReadableAs, isWithheldFromClusters, responseFilter } from './cluster-headers.ts'
 import { impersonate, impersonationOf } from './impersonation.ts'
 import type { OpenRequests } from './open-requests.ts'
 

@@ -11,7 +11,7 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
   },
   {
     attack: 'headers with "_" in their names, cookies and addresses',
-    file: `${MANAGEMENT}/proxy/cluster-headers.ts`,
+    file: 'src/component/forwarding/cluster-headers.ts',
     text: 'return WITHHELD.test(name)',
     without: 'return name === WITHHELD.source',
     test: [`${INTEGRATION}/smuggling.test.ts`, 'carry only the identity of their user, over HTTP/2'],
@@ -35,10 +35,10 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
   },
   {
     attack: 'relative segments before the routes',
-    file: `${MANAGEMENT}/port/request-path.ts`,
+    file: 'src/component/forwarding/request-path.ts',
     text: "if (text === '.' || text === '..')",
     without: "if (text === '...')",
-    test: [`${MANAGEMENT}/port/request-path.test.ts`, ''],
+    test: ['src/component/forwarding/request-path.test.ts', ''],
   },
   {
     attack: 'a token of one cluster in another',
@@ -148,14 +148,14 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
   },
   {
     attack: 'cookies and other headers that a cluster sets',
-    file: `${MANAGEMENT}/proxy/cluster-headers.ts`,
+    file: 'src/component/forwarding/cluster-headers.ts',
     text: 'filter(([name]) => PASSED.has(name))',
     without: 'filter(([name]) => name !== undefined || PASSED.has(name))',
     test: [`${INTEGRATION}/hostile.test.ts`, 'cannot set headers that affect other pages of the server'],
   },
   {
     attack: 'redirects of a cluster to other routes',
-    file: `${MANAGEMENT}/proxy/cluster-headers.ts`,
+    file: 'src/component/forwarding/cluster-headers.ts',
     text: 'const inside = location === undefined ? undefined : locationInside(location, request)',
     without: 'const inside = location === undefined ? undefined : (locationInside(location, request) ?? location)',
     test: [`${INTEGRATION}/hostile.test.ts`, 'can redirect only to its own paths'],

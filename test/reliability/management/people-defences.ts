@@ -7,16 +7,16 @@ import { type Defence, INTEGRATION, PEOPLE } from './defence.ts'
 export const PEOPLE_DEFENCES: readonly Defence[] = [
   {
     attack: 'a Host of another site as the origin of a cookie',
-    file: `${PEOPLE}/csrf.ts`,
+    file: 'src/component/console/csrf.ts',
     text: 'sent.host === own.host && ',
     without: '',
-    test: [`${PEOPLE}/csrf.test.ts`, ''],
+    test: ['src/component/console/csrf.test.ts', ''],
   },
   {
     attack: 'requests of other sites with the cookie',
     file: `${PEOPLE}/authenticate.ts`,
-    text: 'hasCookie ? cookieProblem(exchange) : undefined',
-    without: 'hasCookie && exchange.method === cookieProblem.name ? cookieProblem(exchange) : undefined',
+    text: "hasCookie ? cookieProblem(exchange, 'https') : undefined",
+    without: "hasCookie && exchange.method === cookieProblem.name ? cookieProblem(exchange, 'https') : undefined",
     test: [
       `${PEOPLE}/authenticate.test.ts`,
       'refuses a cookie in a write from another site, and accepts it from pages of this server',
@@ -24,16 +24,16 @@ export const PEOPLE_DEFENCES: readonly Defence[] = [
   },
   {
     attack: 'a WebSocket of another site with the cookie',
-    file: `${PEOPLE}/csrf.ts`,
-    text: 'return isOwnOrigin(request) ? undefined : FOREIGN',
+    file: 'src/component/console/csrf.ts',
+    text: 'return isOwnOrigin(request, scheme) ? undefined : FOREIGN',
     without: 'return undefined',
-    test: [`${PEOPLE}/csrf.test.ts`, ''],
+    test: ['src/component/console/csrf.test.ts', ''],
   },
   {
     attack: 'log-in forms of other sites',
     file: `${PEOPLE}/routes/login.ts`,
-    text: 'if (isFromOtherOrigin(call.exchange)) throw',
-    without: "if (isFromOtherOrigin(call.exchange) && call.address === '') throw",
+    text: "if (isFromOtherOrigin(call.exchange, 'https')) throw",
+    without: "if (isFromOtherOrigin(call.exchange, 'https') && call.address === '') throw",
     test: [`${PEOPLE}/people.test.ts`, 'refuses other sites, unknown fields, wrong types and large bodies'],
   },
   {

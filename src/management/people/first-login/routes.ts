@@ -2,13 +2,13 @@
  * The page `/first-login`, on which the first administrator sets a password, and `/v3-public/first-login` for
  * programs. Both require the one-time code in the link.
  */
+import { isFromOtherOrigin } from '#component/console/csrf.ts'
 import { BodyError } from '#lib/http/exchange.ts'
 import { badRequestError, tooManyRequestsError, unauthorizedError } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
 
 import type { User } from '../../kinds/user.ts'
 import type { Reply, Route, RouteCall } from '../../port/route.ts'
-import { isFromOtherOrigin } from '../csrf.ts'
 import type { LoginThrottle } from '../login-throttle.ts'
 import { forbidden } from '../routes/caller.ts'
 import { readFields } from '../routes/fields.ts'
@@ -129,7 +129,7 @@ async function startSession({ sessions }: FirstLoginParts, call: RouteCall, user
 }
 
 function refuseOtherOrigin({ exchange }: RouteCall): void {
-  if (isFromOtherOrigin(exchange)) throw forbidden('The form must come from a page of this server')
+  if (isFromOtherOrigin(exchange, 'https')) throw forbidden('The form must come from a page of this server')
 }
 
 /** Throws StatusError 400 for anything that is no form. */

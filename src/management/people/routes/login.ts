@@ -1,9 +1,9 @@
 /** The HTTP routes below `/v3-public`: log-in with a password or with an OpenID provider. */
+import { isFromOtherOrigin } from '#component/console/csrf.ts'
 import { badRequestError, unauthorizedError } from '#meta/status-errors.ts'
 
 import type { Token } from '../../kinds/token.ts'
 import type { Reply, Route, RouteCall } from '../../port/route.ts'
-import { isFromOtherOrigin } from '../csrf.ts'
 import { escapeHtml } from '../html.ts'
 import type { LdapLogin } from '../ldap/login.ts'
 import type { LoginThrottle } from '../login-throttle.ts'
@@ -70,7 +70,7 @@ function listProviders({ providers }: LoginParts): Reply {
 }
 
 async function logIn(parts: LoginParts, call: RouteCall): Promise<Reply> {
-  if (isFromOtherOrigin(call.exchange)) throw forbidden('Log-ins must come from a page of this server')
+  if (isFromOtherOrigin(call.exchange, 'https')) throw forbidden('Log-ins must come from a page of this server')
   const fields = await readFields(call, FIELDS)
   const { responseType = 'cookie', description, ttlSeconds } = fields
   const isToken = responseType === 'token'

@@ -1,10 +1,10 @@
 /**
- * Filters headers between users and managed clusters. Responses of a cluster have the server's origin, so they must
+ * Filters headers between browsers or users and clusters. Responses of a cluster have the server's origin, so they must
  * not set cookies, redirect to other routes or run scripts.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
-import { refusalOfRest } from '../port/request-path.ts'
+import { refusalOfRest } from './request-path.ts'
 
 /** Credentials and addresses of this server, and names that some servers read as others. */
 const WITHHELD = /^(?:cookie|forwarded|x-forwarded-.*|x-real-ip|x-hk|x-api-tunnel-.*|referer|sec-fetch-.*|.*_.*)$/
@@ -51,8 +51,10 @@ const SAFETY: IncomingHttpHeaders = {
 
 interface ProxiedRequest {
   readonly cluster: string
-  /** Path and query of the request for the cluster. */
+  /** Path and query of the request for the cluster, with `base`. */
   readonly path: string
+  /** The path of the API server, without a slash at the end; default: none. */
+  readonly base?: string
   /** Of the cluster, as the link names it. */
   readonly origin: string
 }
@@ -76,10 +78,10 @@ export function responseFilter(request: ProxiedRequest): (headers: IncomingHttpH
  * The redirect within the same cluster; undefined for others. Clients repeat the request with their credentials, so a
  * cluster could otherwise use them for another cluster.
  */
-function locationInside(location: string, { cluster, path, origin }: ProxiedRequest): string | undefined {
+function locationInside(location: string, { cluster, path, base = '', origin }: ProxiedRequest): string | undefined {
   const to = URL.parse(location, `${origin}${path}`)
-  if (to === null || to.origin !== new URL(origin).origin) return undefined
-  const target = `${to.pathname}${to.search}`
+  if (to === null || to.origin !== new URL(origin).origin || !to.pathname.startsWith(`${base}/`)) return undefined
+  const target = `${to.pathname.slice(base.length)}${to.search}`
   return refusalOfRest(target) === undefined ? `/k8s/clusters/${cluster}${target}` : undefined
 }
 

@@ -109,7 +109,7 @@ const ROWS: readonly Row[] = [
 describe('session cookie of a request', () => {
   for (const [what, isAllowed, method, headers, more] of ROWS) {
     it(`${isAllowed ? 'is accepted' : 'is refused'} for ${what}`, () => {
-      assert.equal(cookieProblem(request(method, headers, more)) === undefined, isAllowed)
+      assert.equal(cookieProblem(request(method, headers, more), 'https') === undefined, isAllowed)
     })
   }
 })
@@ -127,7 +127,25 @@ describe('isFromOtherOrigin()', () => {
   ]
   for (const [what, isOther, headers] of rows) {
     it(`returns ${isOther} for ${what}`, () => {
-      assert.equal(isFromOtherOrigin(request('POST', headers)), isOther)
+      assert.equal(isFromOtherOrigin(request('POST', headers), 'https'), isOther)
+    })
+  }
+})
+
+describe('session cookie of a page on loopback, over http', () => {
+  const authority = '127.0.0.1:6444'
+  const rows: readonly (readonly [string, boolean, IncomingHttpHeaders, Partial<BrowserRequest>?])[] = [
+    ['a write of the page', true, { origin: `http://${authority}`, 'x-hk': '1' }],
+    ['a write of a page of another port', false, { origin: 'http://127.0.0.1:3000', 'x-hk': '1' }],
+    ['a write of a page of another name of the machine', false, { origin: 'http://localhost:6444', 'x-hk': '1' }],
+    ['a write of a page over https', false, { origin: `https://${authority}`, 'x-hk': '1' }],
+    ['a WebSocket of the page', true, { origin: `http://${authority}` }, SOCKET],
+    ['a WebSocket of a page of another port', false, { origin: 'http://127.0.0.1:3000' }, SOCKET],
+  ]
+  for (const [what, isAllowed, headers, more] of rows) {
+    it(`${isAllowed ? 'is accepted' : 'is refused'} for ${what}`, () => {
+      const sent = request('POST', headers, { authority, ...more })
+      assert.equal(cookieProblem(sent, 'http') === undefined, isAllowed)
     })
   }
 })
