@@ -46,8 +46,8 @@ export interface ClusterSurroundings extends EnvironmentOptions {
   readonly onStep?: (part: string, what: string) => void
 }
 
-/** The identity of the caller. */
-const ADMIN: User = {
+/** The identity of the caller, and of the administrator's certificate. */
+export const ADMIN: User = {
   name: 'kubernetes-admin',
   uid: '',
   groups: ['system:masters', 'system:authenticated'],

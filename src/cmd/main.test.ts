@@ -35,6 +35,7 @@ describe('table of hyperkube programs', () => {
       'up',
       'down',
       'status',
+      'console',
       'reset',
       'assets',
       'snapshot',

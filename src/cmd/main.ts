@@ -77,6 +77,11 @@ export const OWN_PROGRAMS: readonly Command[] = [
     load: async () => (await import('./cluster/status.ts')).status,
   },
   {
+    name: 'console',
+    short: 'Serves the web console for a kubeconfig',
+    load: async () => (await import('./console/console.ts')).consoleProgram,
+  },
+  {
     name: 'reset',
     short: 'Deletes a cluster and its data',
     load: async () => (await import('./cluster/reset.ts')).reset,

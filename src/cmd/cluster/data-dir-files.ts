@@ -12,6 +12,8 @@ const NAMES = [
   'kubeconfigs\\.json',
   'bootstrap\\.kubeconfig',
   'up\\.log',
+  'console-link',
+  'console-sessions\\.json',
   'reset\\.unfinished',
 ]
 /** A process that is killed during an atomic write leaves a temporary file. */

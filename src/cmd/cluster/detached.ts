@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Invocation } from '#lib/program.ts'
 import { ProgramError } from '#lib/program.ts'
 
+import { readConsoleLink } from '../console/console-files.ts'
 import { OWN_PROGRAM } from '../program-path.ts'
 import { type ClusterFile, comesTrue, readClusterFile, removeClusterFile } from './cluster-file.ts'
 import { alreadyRunning, clusterOwner } from './cluster-lock.ts'
@@ -13,6 +14,8 @@ import { alreadyRunning, clusterOwner } from './cluster-lock.ts'
 export interface Ready extends ClusterFile {
   readonly dataDir: string
   readonly readyMs: number
+  /** The log-in link of the web console; undefined: there is none. */
+  readonly consoleUrl: string | undefined
 }
 
 /** Much longer than a start with a large store takes. */
@@ -49,6 +52,7 @@ export async function startDetached(
     const lastLines = (await readFile(logFile, 'utf8')).trim().split('\n').slice(-LOG_LINES).join('\n')
     throw new ProgramError(`The cluster has not started; ${logFile} says:\n${lastLines.replace(/^Error: /m, '')}`)
   }
-  announce({ ...ready, dataDir, readyMs: Math.round(clock.elapsed() - startedMs) })
+  const consoleUrl = await readConsoleLink(dataDir)
+  announce({ ...ready, dataDir, consoleUrl, readyMs: Math.round(clock.elapsed() - startedMs) })
   return 0
 }

@@ -14,6 +14,7 @@ import { humanDuration } from '#meta/duration.ts'
 import { hyperkubeVersion, KUBERNETES_VERSION, kubernetesVersion } from '#model/version.ts'
 
 import { formatBytes } from '../bytes.ts'
+import { readConsoleLink } from '../console/console-files.ts'
 import { type ClusterFile, readClusterFile } from './cluster-file.ts'
 import { clusterOwner } from './cluster-lock.ts'
 import { DATA_DIR_FLAGS, dataDir } from './data-dir.ts'
@@ -28,6 +29,8 @@ interface Status {
   /** The process that keeps it busy. */
   readonly pid?: number
   readonly cluster?: ClusterFile
+  /** The log-in link of the web console, which works once. */
+  readonly consoleUrl?: string
   /** The health reported by the server: `ok`, or the problem. */
   readonly ready?: string
   readonly nodes?: readonly { readonly name: string; readonly ready: boolean }[]
@@ -70,7 +73,9 @@ async function look(path: string, clock: Clock): Promise<Status> {
   }
   if (owner === undefined) return { state: certificates.length === 0 ? 'none' : 'stopped', ...common }
   if (cluster?.pid !== owner.pid) return { state: 'busy', pid: owner.pid, ...common }
-  return { state: 'running', ...common, cluster, ...(await queryServer(cluster, join(path, 'pki'), clock)) }
+  const consoleUrl = await readConsoleLink(path)
+  const found = { state: 'running', ...common, cluster, ...(consoleUrl !== undefined && { consoleUrl }) } as const
+  return { ...found, ...(await queryServer(cluster, join(path, 'pki'), clock)) }
 }
 
 /** Connects as administrator. A failure becomes the reported health. */
@@ -144,6 +149,7 @@ function shown(found: Status, { bold, good, bad, dim }: Style, nowMs: number): s
       ['Kubeconfig', `${cluster.kubeconfig}, context "${cluster.context}"`],
     )
   }
+  if (found.consoleUrl !== undefined) rows.push(['Console', found.consoleUrl])
   if (soonest !== undefined)
     rows.push([
       'Certificates',

@@ -32,6 +32,7 @@ import { tidyWhenQuiet } from '#lib/process/tidy-memory.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
+import { CONSOLE_FLAGS, startUpConsole } from '../console/up-console.ts'
 import { runAlone } from '../process.ts'
 import { OWN_PROGRAM } from '../program-path.ts'
 import { startSmall } from '../small-heap.ts'
@@ -109,6 +110,7 @@ const FLAGS = {
       "File with flannel's net-conf.json: the backend between nodes (vxlan with VNI and Port, or host-gw) and the pod network. Kept with the cluster.",
     ),
   },
+  console: CONSOLE_FLAGS,
   auditing: { ...AUDIT_FLAGS },
   logs: LOG_FLAGS,
 } as const
@@ -162,15 +164,20 @@ async function runUp(invocation: UpInvocation, signal: AbortSignal): Promise<num
   const startedMs = clock.elapsed()
   // After a signal or an error, everything closes in reverse order.
   await using closing = new AsyncDisposableStack()
-  const cluster = await bringUp(invocation, dir, { closing, signal }).catch(explain(flags, dir))
+  const { file, consoleUrl } = await bringUp(invocation, dir, { closing, signal }).catch(explain(flags, dir))
   closing.defer(() => removeClusterFile(dir.path))
-  await writeClusterFile(dir.path, cluster)
+  await writeClusterFile(dir.path, file)
   // A stop during the start prevents the ready message.
-  if (!signal.aborted)
-    announce(invocation, { ...cluster, dataDir: dir.path, readyMs: Math.round(clock.elapsed() - startedMs) })
+  const readyMs = Math.round(clock.elapsed() - startedMs)
+  if (!signal.aborted) announce(invocation, { ...file, dataDir: dir.path, consoleUrl, readyMs })
   await aborted(signal)
   createReporter(invocation)('Stopping', 'waiting for running requests')
   return 0
+}
+
+interface StartedUp {
+  readonly file: ClusterFile
+  readonly consoleUrl: string | undefined
 }
 
 interface Shutdown {
@@ -178,7 +185,7 @@ interface Shutdown {
   readonly signal: AbortSignal
 }
 
-async function bringUp(invocation: UpInvocation, dir: DataDir, { closing, signal }: Shutdown): Promise<ClusterFile> {
+async function bringUp(invocation: UpInvocation, dir: DataDir, { closing, signal }: Shutdown): Promise<StartedUp> {
   const { flags, clock, random, log } = invocation
   const say = createReporter(invocation)
   await mkdir(dir.path, { recursive: true, mode: 0o700 })
@@ -202,21 +209,21 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, { closing, signal
   const plan = planOf(invocation, dir, chosen, pki)
   const start = (): Promise<RunningCluster> => runCluster(plan, around, closing)
   // Many nodes cause much work at the start, which is worth optimizing.
-  const { running, client, controllers, nodesReady } = await (chosen.nodes > FEW_NODES ? start() : startSmall(start))
+  const cluster = await (chosen.nodes > FEW_NODES ? start() : startSmall(start))
+  const { running, client, controllers, nodesReady } = cluster
+  let current = pki
+  const newLinkCommand = `hyperkube status${dataDirFlag(dir.path, invocation.env)}`
+  const console = { dataDir: dir.path, displayName: entry.context, cluster, pki: () => current, newLinkCommand }
+  // Meanwhile nodes become ready.
+  const consoleStart = startUpConsole(invocation, console, closing)
   await Promise.race([nodesReady, aborted(signal)])
   closing.use(tidyWhenQuiet(clock))
-  const many = chosen.nodes
   say('Nodes', nodesText(chosen))
   const apiServer = `https://${bracketed(host)}:${running.port}`
-  const write = ({ ca, admin }: LocalPki): Promise<void> =>
-    mergeKubeconfig(entry.file, {
-      name: entry.context,
-      server: apiServer,
-      certificateAuthority: ca.certificatePem,
-      clientCertificate: admin.certificate,
-      clientKey: admin.key,
-      owner: dir.path,
-    })
+  const write = (fresh: LocalPki): Promise<void> => {
+    current = fresh
+    return mergeKubeconfig(entry.file, kubeconfigEntry(entry.context, apiServer, fresh, dir.path))
+  }
   await recordKubeconfig(dir.path, entry.file)
   await write(pki)
   if (controllers > 0) {
@@ -228,7 +235,24 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, { closing, signal
   say('Kubeconfig', `${entry.file}, context "${entry.context}"`)
   const startedAt = new Date(clock.now()).toISOString()
   const known = { pid: process.pid, apiServer, kubeconfig: entry.file, context: entry.context, startedAt }
-  return { ...known, controllers, scheduler: flags.scheduler, nodes: many, runtime: chosen.runtime }
+  const file = { ...known, controllers, scheduler: flags.scheduler, nodes: chosen.nodes, runtime: chosen.runtime }
+  return { file, consoleUrl: await consoleStart }
+}
+
+function kubeconfigEntry(
+  name: string,
+  server: string,
+  { ca, admin }: LocalPki,
+  owner: string,
+): Parameters<typeof mergeKubeconfig>[1] {
+  return {
+    name,
+    server,
+    certificateAuthority: ca.certificatePem,
+    clientCertificate: admin.certificate,
+    clientKey: admin.key,
+    owner,
+  }
 }
 
 /** Throws ProgramError. */
@@ -295,9 +319,10 @@ async function addToKubeconfig(
 }
 
 function announce({ flags, stdout, env }: UpInvocation, ready: Ready): void {
-  const { apiServer, kubeconfig, context, dataDir, readyMs, nodes, runtime } = ready
+  const { apiServer, kubeconfig, context, dataDir, readyMs, nodes, runtime, consoleUrl } = ready
   if (flags.output === 'json') {
-    stdout.write(`${JSON.stringify({ apiServer, kubeconfig, context, dataDir, readyMs, nodes, runtime })}\n`)
+    const known = { apiServer, kubeconfig, context, dataDir, readyMs, nodes, runtime, consoleUrl }
+    stdout.write(`${JSON.stringify(known)}\n`)
     return
   }
   const { bold } = styleFor(stdout, env)
@@ -306,6 +331,7 @@ function announce({ flags, stdout, env }: UpInvocation, ready: Ready): void {
   stdout.write(
     [
       `\n${bold(`Ready in ${readyMs} ms.`)} ${nodes === 0 ? WITHOUT_NODES : WITH_NODES[runtime]}`,
+      ...(consoleUrl === undefined ? [] : [`Console: ${consoleUrl}`]),
       `Try:   kubectl${file} --context ${context} create deployment web --image=nginx --replicas=3`,
       `Stop:  ${flags.detach ? `hyperkube down${which}` : 'Ctrl-C'}; the next "hyperkube up${which}" resumes the cluster.\n\n`,
     ].join('\n'),

@@ -27,7 +27,9 @@ export function createUpPrograms(folder: string, env: NodeJS.ProcessEnv): UpProg
       const isNew = !existsSync(join(dir, STORE))
       const snapshot = isNew && forkOf !== undefined ? snapshotOf(dirOf(forkOf), name) : undefined
       if (snapshot !== undefined) await snapshot.save(run)
-      const flags = [`--data-dir=${dir}`, `--kubeconfig=${join(dir, 'kubeconfig')}`, '--secure-port=0', '-o=json']
+      const own = [`--data-dir=${dir}`, `--kubeconfig=${join(dir, 'kubeconfig')}`]
+      // The console of the server shows them.
+      const flags = [...own, '--secure-port=0', '--console=false', '-o=json']
       try {
         const from = snapshot === undefined ? [] : [`--from-snapshot=${snapshot.file}`]
         await run('up', '--detach', ...flags, `--runtime=${runtime}`, `--nodes=${nodes}`, ...from)

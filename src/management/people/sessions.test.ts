@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { startObjects } from '#kits/management/objects.ts'
 
 import { Users as UserKind } from '../kinds/user.ts'
-import { cookieValues, ENDED_SESSION, sessionCookies, Sessions } from './sessions.ts'
+import { ENDED_SESSION, sessionCookies, Sessions } from './sessions.ts'
 import { Tokens } from './tokens.ts'
 
 const HOUR_MS = 3_600_000
@@ -75,6 +75,4 @@ describe('sessionCookies() of the header Cookie', () => {
   for (const [header, values] of rows) {
     it(`returns ${JSON.stringify(values)} for "${header}"`, () => assert.deepEqual(sessionCookies(header), values))
   }
-
-  it('is based on cookieValues(), which reads any cookie', () => assert.deepEqual(cookieValues('a=1; b=2', 'b'), ['2']))
 })

@@ -2,6 +2,8 @@
  * Browser sessions of the management server. Each is a Token of type `session` whose secret is in a cookie; each
  * log-in creates a new one.
  */
+import { cookieValues } from '#component/console/cookies.ts'
+
 import type { Token } from '../kinds/token.ts'
 import type { User } from '../kinds/user.ts'
 import { isSession, type Tokens } from './tokens.ts'
@@ -57,14 +59,6 @@ export const ENDED_SESSION: string = cookie('', 0)
 /** The values of the session cookie in the header `Cookie`: one, unless an attacker has set another. */
 export function sessionCookies(header: string): string[] {
   return cookieValues(header, SESSION_COOKIE)
-}
-
-/** Every value of the cookie with that name. */
-export function cookieValues(header: string, name: string): string[] {
-  return header.split(';').flatMap((part) => {
-    const at = part.indexOf('=')
-    return at >= 0 && part.slice(0, at).trim() === name ? [part.slice(at + 1).trim()] : []
-  })
 }
 
 function cookie(value: string, maxAgeSeconds: number): string {

@@ -4,11 +4,10 @@
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 
+import { cookieValues } from '#component/console/cookies.ts'
 import type { Clock } from '#lib/clock.ts'
 import { ExpiringCache } from '#lib/collections/expiring-cache.ts'
 import type { Random } from '#lib/random.ts'
-
-import { cookieValues } from '../sessions.ts'
 
 export interface LoginState {
   readonly provider: string
