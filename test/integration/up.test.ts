@@ -323,7 +323,7 @@ describe('hyperkube up --detach, status, down and reset', () => {
           /Scheduler {5}in the same process/,
           /Nodes {9}1 of 1 ready/,
           /Kubeconfig {4}DIR\/kube\/config, context "hyperkube-two"/,
-          /Certificates {2}the first, \S+, expires on DATE and is renewed before\n$/,
+          /Console {7}http:\/\/127\.0\.0\.1:N\/ui\/login\?code=[\w-]{43}\nCertificates {2}the first, \S+, expires on DATE and is renewed before\n$/,
         ]
           .map(({ source }) => source)
           .join('\n'),
