@@ -78,7 +78,10 @@ describe('log-in to the console of one cluster', () => {
     await using bed = await startConsoleBed()
     const { pathname, search } = new URL(bed.links[0] ?? '')
     const both = await Promise.all([1, 2].map(() => bed.send('GET', pathname + search)))
-    assert.deepEqual(both.map(({ status }) => status).toSorted((one, other) => one - other), [302, 401])
+    assert.deepEqual(
+      both.map(({ status }) => status).toSorted((one, other) => one - other),
+      [302, 401],
+    )
   })
 
   it('refuses wrong codes, and many of them with 429', async () => {

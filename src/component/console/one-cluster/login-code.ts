@@ -1,6 +1,6 @@
 /**
  * The one-time code with which a browser logs in to the console of one cluster. Using it makes another one. Wrong
- * codes are limited, although nobody can guess 256 bits.
+ * codes are limited, although 256 bits cannot be guessed.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 

@@ -1,6 +1,6 @@
 /**
- * Opens the port of the console of one cluster, on loopback only. Until the first connection it is nothing but a
- * listening socket, so a program that nobody visits pays neither time nor memory.
+ * Opens the port of the console of one cluster, on loopback only. Until the first connection it is only a listening
+ * socket, which costs the program neither time nor memory.
  */
 import type { Socket } from 'node:net'
 
