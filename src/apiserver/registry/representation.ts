@@ -11,6 +11,7 @@ import { latin1 } from '#lib/latin1.ts'
 import { runInSlices, type Steps, yieldToEventLoop } from '#lib/time-slicing.ts'
 import { writeYaml } from '#lib/yaml/yaml.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
+import { metadataText } from '#meta/codec/metadata-text.ts'
 import { contentTypeOf, type MediaType, type Negotiation, notAList } from '#meta/codec/negotiate.ts'
 import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
 import { encodeEnvelope, encodeEnvelopeAround, encodeListItems, encodeMessage } from '#meta/codec/protobuf.ts'
@@ -236,9 +237,11 @@ export class Representation {
 
   /** The metadata of an entry as a separate object, in JSON, as a latin1 string. */
   partialText(entry: Entry, version: string): string {
-    return this.#remembered(entry, `partial:${version}:${apiVersionOf(this.kind)}`, () =>
-      latin1(encodeJson(this.#shapeOf(entry, version))),
-    )
+    // Built-in conversions may move fields into annotations.
+    const isConverted = !this.#storedVersion && this.#options.converter === undefined
+    const metadata = isConverted ? undefined : metadataText(this.bodyOf(entry))
+    if (metadata === undefined) return latin1(encodeJson(this.#shapeOf(entry, version)))
+    return `${typeMetaPrefix(this.#itemKind(version))}${metadata}}`
   }
 
   #shapeOf(entry: Entry, partialVersion: string | undefined): KubeObject {

@@ -1,0 +1,25 @@
+/** Tests that the metadata of an object is cut out as it was encoded. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import fc from 'fast-check'
+
+import { encodeJson } from './encode-json.ts'
+import { metadataText } from './metadata-text.ts'
+
+describe('metadataText()', () => {
+  it('returns the metadata of any object', () => {
+    const metadata = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue() as fc.Arbitrary<never>)
+    fc.assert(
+      fc.property(metadata, fc.jsonValue(), (one, spec) => {
+        const text = encodeJson({ metadata: one, spec })
+        const expected = encodeJson({ metadata: one })
+        assert.equal(metadataText(text.slice(1)), expected.slice(1, -1))
+      }),
+    )
+  })
+
+  for (const text of ['', '"spec":{}}', '"metadata":null}', '"metadata":{"a":"', '"metadata":{"a":"\\"}']) {
+    it(`returns undefined for ${JSON.stringify(text)}`, () => assert.equal(metadataText(text), undefined))
+  }
+})
