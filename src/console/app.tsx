@@ -6,6 +6,7 @@ import { RequestError } from './api/request.ts'
 import { loadSession, session } from './browser/session.ts'
 import { ClusterPage } from './pages/cluster-page.tsx'
 import { ClustersPage } from './pages/clusters-page.tsx'
+import { CreatePage } from './pages/create-page.tsx'
 import { ListPage } from './pages/list-page.tsx'
 import { ObjectPage } from './pages/object-page.tsx'
 import { Shortcuts } from './palette/shortcuts.tsx'
@@ -58,6 +59,8 @@ function contentOf(page: Page): VNode {
       return <ListPage key={`${page.cluster}/${page.kind.group}/${page.kind.plural}`} {...page} />
     case 'object':
       return <ObjectPage key={`${page.cluster}/${page.kind.plural}/${page.namespace}/${page.name}`} {...page} />
+    case 'create':
+      return <CreatePage key={page.cluster} cluster={page.cluster} />
     case 'clusters':
       return <ClustersPage />
     case 'server':

@@ -14,6 +14,7 @@ export interface Tab {
 
 export const TABS: readonly Tab[] = [
   { name: '', title: 'Summary', key: 'd' },
+  { name: 'yaml', title: 'YAML', key: 'y' },
   { name: 'events', title: 'Events', key: 'v' },
 ]
 

@@ -1,14 +1,17 @@
 /** One object: head, tabs, and the tab of the address. A watch keeps all of it fresh. */
-import type { VNode } from 'preact'
+import type { ComponentType, VNode } from 'preact'
 
 import type { Event } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 
+import { useMay } from '../access/use-may.ts'
 import { clusterPath, listPath, objectPath } from '../api/kinds.ts'
 import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
+import type { YamlEditorProps } from '../editor/yaml-editor.tsx'
 import { type LiveObjects, useLive, useLiveObject } from '../objects/live.ts'
 import { Freshness, ObjectHead } from '../objects/object-head.tsx'
 import { TabBar } from '../objects/tab-bar.tsx'
+import { Lazy } from '../parts/lazy.tsx'
 import { Notice } from '../parts/notice.tsx'
 import type { Page } from '../routing/location.ts'
 import { SummaryView } from '../summary/summary-view.tsx'
@@ -34,19 +37,33 @@ export function ObjectPage(props: ObjectPageProps): VNode {
       <Freshness state={state} deletedAtMs={deletedAtMs} />
       <TabBar {...props} objectKind={object.kind ?? ''} />
       <div class={isOld ? 'is-old' : undefined}>
-        <Content {...props} object={object} events={events} />
+        <Content {...props} {...{ object, events, own }} isGone={deletedAtMs !== undefined} />
       </div>
     </section>
   )
 }
 
-type ContentProps = ObjectPageProps & { readonly object: KubeObject; readonly events: LiveObjects }
+interface ContentProps extends ObjectPageProps {
+  readonly object: KubeObject
+  readonly events: LiveObjects
+  /** The path of the object. */
+  readonly own: string
+  readonly isGone: boolean
+}
 
-function Content({ cluster, tab, object, events }: ContentProps): VNode {
+async function loadYaml(): Promise<ComponentType<YamlEditorProps>> {
+  const { YamlEditor } = await import('../editor/yaml-editor.tsx')
+  return YamlEditor
+}
+
+function Content({ cluster, kind, tab, object, events, own, isGone }: ContentProps): VNode {
+  const mayEdit = useMay(cluster, { verb: 'patch', kind, object })
   const causes = useWhy(cluster, object, events.objects as readonly Event[])
   switch (tab) {
     case '':
       return <SummaryView cluster={cluster} object={object} causes={causes} />
+    case 'yaml':
+      return <Lazy load={loadYaml} props={{ cluster, object, path: own, mayEdit: mayEdit && !isGone }} />
     case 'events':
       return <EventsView cluster={cluster} live={events} />
     default:

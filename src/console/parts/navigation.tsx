@@ -17,6 +17,11 @@ export function Navigation({ cluster }: { readonly cluster: string }): VNode {
             Overview
           </Link>
         </li>
+        <li>
+          <Link to={{ page: 'create', cluster }} query={keptQuery()} current={location.value.page.page === 'create'}>
+            Create
+          </Link>
+        </li>
       </ul>
       {groupKinds(kinds).map(({ title, isOpen, kinds: listed }) => (
         <details key={title} open={isOpen}>

@@ -25,6 +25,7 @@ const CASES: readonly (readonly [url: string, location: Location])[] = [
       query: {},
     },
   ],
+  ['/ui/c/local/create?ns=a', { page: { page: 'create', cluster: 'local' }, query: { ns: 'a' } }],
   ['/ui/users', { page: { page: 'server', name: 'users' }, query: {} }],
 ]
 

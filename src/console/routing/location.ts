@@ -5,6 +5,7 @@
  * |---|---|
  * | `/` | the clusters |
  * | `/c/<cluster>` | overview of a cluster |
+ * | `/c/<cluster>/create` | create objects |
  * | `/c/<cluster>/<group or core>/<version>/<plural>` | list |
  * | `/c/<cluster>/<group or core>/<version>/<plural>/<namespace or _>/<name>/<tab>` | one object |
  * | `/<page>` | a page of the management server: users, tokens, settings |
@@ -19,6 +20,7 @@ export interface KindInUrl {
 export type Page =
   | { readonly page: 'clusters' }
   | { readonly page: 'cluster'; readonly cluster: string }
+  | { readonly page: 'create'; readonly cluster: string }
   | { readonly page: 'list'; readonly cluster: string; readonly kind: KindInUrl }
   | {
       readonly page: 'object'
@@ -56,6 +58,7 @@ function pageOf([
 ]: string[]): Page {
   if (first === undefined) return { page: 'clusters' }
   if (first !== 'c') return { page: 'server', name: first }
+  if (group === 'create' && version === '') return { page: 'create', cluster }
   if (group === undefined || plural === '') return { page: 'cluster', cluster }
   const kind = { group: group === 'core' ? '' : group, version, plural }
   if (name === undefined) return { page: 'list', cluster, kind }
@@ -80,6 +83,7 @@ function formatPage(page: Page): string {
   if (page.page === 'clusters') return '/'
   if (page.page === 'server') return join(page.name)
   if (page.page === 'cluster') return join('c', page.cluster)
+  if (page.page === 'create') return join('c', page.cluster, 'create')
   const { cluster, kind } = page
   const list = join('c', cluster, kind.group === '' ? 'core' : kind.group, kind.version, kind.plural)
   if (page.page === 'list') return list

@@ -5,7 +5,7 @@ import type { KubeObject } from '#meta/object.ts'
 /** Letters that controllers use for generated names. */
 const HASH = '[bcdfghjklmnpqrstvwxz2456789]'
 
-/** The ends of The ends of the names of objects that belong to another, behind its name. */
+/** The end of the names of objects that belong to another, behind the name of that one. */
 const CHILD_NAMES: Readonly<Record<string, RegExp>> = {
   Deployment: new RegExp(`^-${HASH}{1,10}(-${HASH}{5})?$`),
   ReplicaSet: new RegExp(`^-${HASH}{5}$`),
