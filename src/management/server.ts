@@ -19,6 +19,7 @@ import type { BuildSurroundings } from './builds/engine.ts'
 import type { ManagementSettings } from './clusters/cluster-status.ts'
 import { MANAGEMENT_CONTROLLERS } from './clusters/controllers.ts'
 import { clusterRoutes } from './clusters/routes.ts'
+import { consoleRoutes } from './console/routes.ts'
 import { Clusters, LOCAL_CLUSTER } from './kinds/cluster.ts'
 import { agentRoutes, type AgentRoutesOptions } from './links/agent-routes.ts'
 import type { ClusterLinks } from './links/link.ts'
@@ -76,6 +77,8 @@ export interface ManagementSurroundings extends ClusterSurroundings {
   readonly onFirstLogin: () => Promise<void>
   /** The tools with which clusters are built. */
   readonly build: Pick<BuildSurroundings, 'env' | 'kubectl' | 'site'>
+  /** The folder of the web console. Default: the page of this package. */
+  readonly consolePage?: URL
   /** Undefined: this server runs no clusters on its machine. */
   readonly upPrograms: UpPrograms | undefined
 }
@@ -251,7 +254,11 @@ function createParts(plan: ManagementPlan, foundation: Foundation): Parts {
     replicas,
     hub: machines.streams,
     ca: pki.ca,
-    routes: routesOf({ ...shared, ...plan, serverUrl, hasUpClusters: up !== undefined }, operation, replicas.id),
+    routes: routesOf(
+      { ...around, ...shared, ...plan, serverUrl, hasUpClusters: up !== undefined },
+      operation,
+      replicas.id,
+    ),
     authenticate: (exchange, address) => people.authenticate(exchange, address),
     addressOf: addressReader(plan.trustedProxies),
     observe: operation.observe,
@@ -294,6 +301,7 @@ function openLinks(
 
 type RouteParts = Parameters<typeof clusterProxyRoutes>[0] &
   Parameters<typeof basicRoutes>[0] &
+  Parameters<typeof consoleRoutes>[0] &
   Omit<Parameters<typeof clusterRoutes>[0], 'createToken' | 'sources'> & {
     readonly people: People
     readonly machines: MachineParts
@@ -310,6 +318,7 @@ function routesOf(parts: RouteParts, operation: Operation, replica: string): rea
     void recordAgent(objects, { cluster, agent, replica })
   return [
     ...basicRoutes(parts),
+    ...consoleRoutes(parts),
     ...operation.routes,
     ...people.routes,
     ...agentRoutes({

@@ -1,6 +1,7 @@
 /** Plain pages without scripts: the console was not built, or a log-in link is not valid. */
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 
+import { escapeHtml } from './html.ts'
 import { noticeHeaders } from './page-headers.ts'
 
 export interface Notice {
@@ -29,27 +30,23 @@ export function sendNotice(exchange: Exchange, status: number, notice: Notice, h
 }
 
 function noticePage({ title, paragraphs, command }: Notice): string {
-  const texts = paragraphs.map((text) => `<p>${escape(text)}</p>`).join('\n')
-  const code = command === undefined ? '' : `<code>${escape(command)}</code>`
+  const texts = paragraphs.map((text) => `<p>${escapeHtml(text)}</p>`).join('\n')
+  const code = command === undefined ? '' : `<code>${escapeHtml(command)}</code>`
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escape(title)} - hyperkube</title>
+<title>${escapeHtml(title)} - hyperkube</title>
 <style>${STYLE}</style>
 </head>
 <body>
 <main>
-<h1>${escape(title)}</h1>
+<h1>${escapeHtml(title)}</h1>
 ${texts}
 ${code}
 </main>
 </body>
 </html>
 `
-}
-
-function escape(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

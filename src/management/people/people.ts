@@ -1,4 +1,5 @@
 /** The parts that manage people: users, passwords, sessions, tokens, and log-in with identity providers. */
+import type { LoginProvider } from '#component/console/session-view.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 
 import type { Permissions } from '../access/permissions.ts'
@@ -16,7 +17,7 @@ import { LoginThrottle } from './login-throttle.ts'
 import { OidcLogin } from './oidc/login.ts'
 import { type CreateClient, Providers } from './oidc/providers.ts'
 import { Passwords, type PasswordsOptions } from './passwords.ts'
-import { loginRoutes } from './routes/login.ts'
+import { loginProviders, loginRoutes } from './routes/login.ts'
 import { meRoutes } from './routes/me.ts'
 import { createOwnToken, tokenRoutes } from './routes/tokens.ts'
 import { userRoutes } from './routes/users.ts'
@@ -50,6 +51,8 @@ export interface People {
    */
   authenticate(exchange: Exchange, address?: string): Promise<Person | undefined>
   readonly routes: readonly Route[]
+  /** The ways to log in. */
+  providers(): readonly LoginProvider[]
   /** Creates an API token of the caller, for one cluster or for all, and returns its text. */
   createToken(person: Person, description: string, cluster: string | undefined): Promise<string>
   /**
@@ -90,6 +93,7 @@ export function createPeople(options: PeopleOptions): People {
   return {
     authenticate: async (exchange, address = exchange.peer.address) => identify(tokens, exchange, address),
     routes: [loginRoutes, firstLoginRoutes, meRoutes, tokenRoutes, userRoutes].flatMap((routesOf) => routesOf(parts)),
+    providers: () => loginProviders(parts),
     createToken: (person, description, cluster) => createOwnToken(parts, person, { description, cluster }),
     keepsAdministrator: (removed) => users.keepsAdministrator(removed),
     issueFirstLogin: () => firstLogin.issue(),

@@ -27,8 +27,8 @@ export interface GateOptions {
 const URL = 'http://leader'
 const RETRY_SECONDS = 2
 
-/** Served in any case: health pages, and what never changes. */
-const ALWAYS: ReadonlySet<string> = new Set(['/livez', '/healthz', '/readyz', '/ping', '/metrics'])
+/** Served in any case: health pages, the page of the console, and what never changes. */
+const ALWAYS: ReadonlySet<string> = new Set(['/livez', '/healthz', '/readyz', '/ping', '/metrics', '/', '/ui/*'])
 
 /** Resolves to true if the leader has answered the request. Throws StatusError 503 if no replica can serve it. */
 export function createGate({ clock, isCurrent, leadership, peers }: GateOptions): Gate {

@@ -30,6 +30,9 @@ route                                             nobody user project member own
 GET /livez                                        200    200  200     200    200   200   200     200    200      200
 GET /healthz                                      200    200  200     200    200   200   200     200    200      200
 GET /readyz                                       200    200  200     200    200   200   200     200    200      200
+* /                                               302    302  302     302    302   302   302     302    302      302
+* /ui/session                                     200    200  200     200    200   200   200     200    200      200
+* /ui/*                                           200    200  200     200    200   200   200     200    200      200
 GET /ping                                         200    200  200     200    200   200   200     200    200      200
 GET /v3/settings/cacerts                          200    200  200     200    200   200   200     200    200      200
 GET /v3/settings/server-version                   200    200  200     200    200   200   200     200    200      200
@@ -130,6 +133,7 @@ const BELOW: Readonly<Record<string, string>> = {
   '/apis/*': 'apps',
   '/openapi/*': 'v3',
   '/k8s/clusters/:cluster/*': 'version',
+  '/ui/*': 'clusters',
 }
 
 describe('routes of the management server', () => {

@@ -19,6 +19,8 @@ import type { AuditEvent } from '#management/port/port.ts'
 import { type RunningManagement, startManagement } from '#management/server.ts'
 import type { UpPrograms } from '#management/up-clusters/programs.ts'
 
+import { writePage } from '../console/bed.ts'
+
 export interface ManagementBed extends AsyncDisposable {
   readonly running: RunningManagement
   readonly url: string
@@ -134,6 +136,7 @@ function startServer(
     build: { env: {}, kubectl: () => Promise.reject(new Error('There is no kubectl in this test')), ...build },
     upPrograms,
     onFirstLogin: () => Promise.resolve(),
+    consolePage: writePage(join(dataDir, 'page')),
   }
   const plan = {
     dataDir,

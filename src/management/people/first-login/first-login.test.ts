@@ -72,6 +72,7 @@ describe('page /first-login of the management server', () => {
     assert.ok(!/<script|javascript:|\son[a-z]+=|https?:/i.test(page.text))
     const done = await post(started, { code, username: 'admin', password: GOOD, repeated: GOOD })
     assert.equal(done.status, 200, done.text)
+    assert.match(done.text, /<meta http-equiv="refresh" content="0;url=\/ui\/">/)
     const [cookie = ''] = done.values('Set-Cookie')
     assert.match(cookie, /^__Host-hk=hk_.*; Secure; HttpOnly; SameSite=Strict$/)
     const me = await sendTo(started.people, { path: '/v3/me', headers: { cookie: cookie.split(';')[0] ?? '' } })

@@ -4,9 +4,9 @@
  */
 import { hash } from 'node:crypto'
 
+import { escapeHtml } from '#component/console/html.ts'
+import { PAGE_PATH } from '#component/console/page-plan.ts'
 import type { HeaderList } from '#lib/http/exchange.ts'
-
-import { escapeHtml } from '../html.ts'
 
 export interface FirstLoginForm {
   readonly username: string
@@ -62,10 +62,13 @@ export function formPage({ username, code, problem }: FirstLoginForm): string {
   )
 }
 
+/** Leads to the console. A redirect would leave no page for people without it. */
 export function donePage(username: string): string {
   return page(
     'The password is set',
-    `<p>You are logged in as <code>${escapeHtml(username)}</code>. The link that you used is no longer valid.</p>`,
+    `<p>You are logged in as <code>${escapeHtml(username)}</code>. The link that you used is no longer valid.</p>
+<p><a href="${PAGE_PATH}">Open the console</a></p>`,
+    `<meta http-equiv="refresh" content="0;url=${PAGE_PATH}">`,
   )
 }
 
@@ -80,14 +83,15 @@ export function refusedPage(why: string): string {
   return page('The request is refused', `<p role="alert">${escapeHtml(why)}</p>`)
 }
 
-function page(title: string, content: string): string {
+/** `head`: further elements. */
+function page(title: string, content: string, head = ''): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} - hyperkube</title>
-<style>${STYLE}</style>
+<style>${STYLE}</style>${head}
 </head>
 <body>
 <main>

@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { returnPath } from './return-to.ts'
 
 const ACCEPTED: readonly (readonly [string | null, string])[] = [
-  [null, '/'],
-  ['', '/'],
+  [null, '/ui/'],
+  ['', '/ui/'],
   ['/', '/'],
   ['/clusters', '/clusters'],
   ['/clusters/c-x7k2p/pods?namespace=a%20b&x=//y#top', '/clusters/c-x7k2p/pods?namespace=a%20b&x=//y#top'],

@@ -2,13 +2,14 @@
  * Validates the page to which a browser returns after a log-in. Only paths of this server are accepted, so that no
  * link redirects users to another site.
  */
+import { PAGE_PATH } from '#component/console/page-plan.ts'
 
 /** Starts with one `/`; printable ASCII without `\`, which browsers take for `/`. */
 const PATH = /^\/(?![/\\])[!-[\]-~]*$/
 const MAX_CHARACTERS = 2048
-const HOME = '/'
+const HOME = PAGE_PATH
 
-/** `/` for an absent path; undefined for one that is none or could lead elsewhere. */
+/** The console for an absent path; undefined for one that is none or could lead elsewhere. */
 export function returnPath(wanted: string | null): string | undefined {
   if (wanted === null || wanted === '') return HOME
   if (wanted.length > MAX_CHARACTERS || !PATH.test(wanted)) return undefined

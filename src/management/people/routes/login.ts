@@ -1,10 +1,11 @@
 /** The HTTP routes below `/v3-public`: log-in with a password or with an OpenID provider. */
 import { isFromOtherOrigin } from '#component/console/csrf.ts'
+import { escapeHtml } from '#component/console/html.ts'
+import type { LoginProvider } from '#component/console/session-view.ts'
 import { badRequestError, unauthorizedError } from '#meta/status-errors.ts'
 
 import type { Token } from '../../kinds/token.ts'
 import type { Reply, Route, RouteCall } from '../../port/route.ts'
-import { escapeHtml } from '../html.ts'
 import type { LdapLogin } from '../ldap/login.ts'
 import type { LoginThrottle } from '../login-throttle.ts'
 import { ENDED_LOGIN } from '../oidc/login-cookie.ts'
@@ -43,7 +44,12 @@ const FIELDS = {
 
 export function loginRoutes(parts: LoginParts): Route[] {
   return [
-    { method: 'GET', path: '/v3-public/providers', access: 'anyone', serve: () => listProviders(parts) },
+    {
+      method: 'GET',
+      path: '/v3-public/providers',
+      access: 'anyone',
+      serve: () => reply(200, { items: loginProviders(parts) }),
+    },
     { method: 'POST', path: '/v3-public/login', access: 'anyone', serve: (call) => logIn(parts, call) },
     {
       method: 'GET',
@@ -60,13 +66,14 @@ export function loginRoutes(parts: LoginParts): Route[] {
   ]
 }
 
-function listProviders({ providers }: LoginParts): Reply {
-  const items = providers.list().map(({ metadata: { name }, spec }) => ({
+/** The ways to log in: the passwords of this server, and identity providers. */
+export function loginProviders({ providers }: Pick<LoginParts, 'providers'>): readonly LoginProvider[] {
+  const others = providers.list().map(({ metadata: { name = '' }, spec }) => ({
     name,
     type: spec.type,
     displayName: spec.displayName ?? name,
   }))
-  return reply(200, { items: [{ name: 'local', type: 'local', displayName: 'Local' }, ...items] })
+  return [{ name: 'local', type: 'local', displayName: 'Local' }, ...others]
 }
 
 async function logIn(parts: LoginParts, call: RouteCall): Promise<Reply> {
