@@ -37,8 +37,25 @@ export function useMay(cluster: string, wanted: Wanted): boolean {
   return allowed
 }
 
+/** The answers in the order of the questions. */
+export function useMayEach(cluster: string, wanted: readonly Wanted[]): readonly boolean[] {
+  const [found, setFound] = useState<{ readonly key: string; readonly allowed: readonly boolean[] }>()
+  const key = wanted.map((one) => keyOf(cluster, one)).join('\n')
+  useEffect(() => {
+    let isOver = false
+    Promise.all(wanted.map((one) => may(cluster, one))).then(
+      (allowed) => (isOver ? undefined : setFound({ key, allowed })),
+      () => undefined,
+    )
+    return () => {
+      isOver = true
+    }
+  }, [key])
+  return found?.key === key ? found.allowed : []
+}
+
 /** False also if the server cannot be asked. */
-export function may(cluster: string, wanted: Wanted): Promise<boolean> {
+function may(cluster: string, wanted: Wanted): Promise<boolean> {
   const key = keyOf(cluster, wanted)
   const known = answers.get(key)
   if (known !== undefined && now() - known.atMs < VALID_MS) return known.allowed

@@ -4,7 +4,7 @@ import type { ComponentChildren, VNode } from 'preact'
 import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
 import type { Page } from '../routing/location.ts'
 import { Link } from '../routing/router.tsx'
-import type { Ref } from './ref.ts'
+import { groupOf, type Ref } from './ref.ts'
 
 export interface ObjectLinkProps {
   readonly cluster: string
@@ -28,9 +28,4 @@ export function pageOf(cluster: string, { apiVersion, kind, namespace = '', name
   const known = kindsOfCluster(cluster).value.kinds.find((one) => one.kind === kind && one.group === group)
   if (known === undefined || name === '') return undefined
   return { page: 'object', cluster, kind: known, namespace: known.isNamespaced ? namespace : '', name, tab: '' }
-}
-
-export function groupOf(apiVersion: string): string {
-  const at = apiVersion.indexOf('/')
-  return at < 0 ? '' : apiVersion.slice(0, at)
 }

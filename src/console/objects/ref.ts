@@ -6,3 +6,9 @@ export interface Ref {
   readonly namespace?: string | undefined
   readonly name: string
 }
+
+/** Empty for the core group. */
+export function groupOf(apiVersion: string): string {
+  const at = apiVersion.indexOf('/')
+  return at < 0 ? '' : apiVersion.slice(0, at)
+}

@@ -5,6 +5,7 @@ import type { Event } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import { useMay } from '../access/use-may.ts'
+import { ActionBar } from '../actions/action-bar.tsx'
 import { clusterPath, listPath, objectPath } from '../api/kinds.ts'
 import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
 import type { YamlEditorProps } from '../editor/yaml-editor.tsx'
@@ -33,7 +34,9 @@ export function ObjectPage(props: ObjectPageProps): VNode {
   const isOld = deletedAtMs !== undefined || state.type === 'stale'
   return (
     <section class="page">
-      <ObjectHead cluster={cluster} object={object} />
+      <ObjectHead cluster={cluster} object={object}>
+        {!isOld && <ActionBar cluster={cluster} kind={kind} object={object} />}
+      </ObjectHead>
       <Freshness state={state} deletedAtMs={deletedAtMs} />
       <TabBar {...props} objectKind={object.kind ?? ''} />
       <div class={isOld ? 'is-old' : undefined}>
