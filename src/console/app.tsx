@@ -1,5 +1,5 @@
 /** Chooses the page: log-in without a session, otherwise the page of the address inside the frame. */
-import type { VNode } from 'preact'
+import type { ComponentType, VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 
 import { RequestError } from './api/request.ts'
@@ -8,9 +8,10 @@ import { ClusterPage } from './pages/cluster-page.tsx'
 import { ClustersPage } from './pages/clusters-page.tsx'
 import { CreatePage } from './pages/create-page.tsx'
 import { ListPage } from './pages/list-page.tsx'
-import { ObjectPage } from './pages/object-page.tsx'
+import type { ObjectPageProps } from './pages/object-page.tsx'
 import { Shortcuts } from './palette/shortcuts.tsx'
 import { Frame } from './parts/frame.tsx'
+import { Lazy } from './parts/lazy.tsx'
 import { Notice } from './parts/notice.tsx'
 import type { Page } from './routing/location.ts'
 import { location } from './routing/router.tsx'
@@ -58,7 +59,7 @@ function contentOf(page: Page): VNode {
     case 'list':
       return <ListPage key={`${page.cluster}/${page.kind.group}/${page.kind.plural}`} {...page} />
     case 'object':
-      return <ObjectPage key={`${page.cluster}/${page.kind.plural}/${page.namespace}/${page.name}`} {...page} />
+      return <Lazy key={keyOf(page)} load={loadObjectPage} props={page} />
     case 'create':
       return <CreatePage key={page.cluster} cluster={page.cluster} />
     case 'clusters':
@@ -66,4 +67,14 @@ function contentOf(page: Page): VNode {
     case 'server':
       return <Notice title="This page does not exist" text={`There is no page "${page.name}".`} />
   }
+}
+
+function keyOf({ cluster, kind, namespace, name }: ObjectPageProps): string {
+  return [cluster, kind.group, kind.plural, namespace, name].join('/')
+}
+
+/** Objects are opened from lists: the first page does not wait for their part of the program. */
+async function loadObjectPage(): Promise<ComponentType<ObjectPageProps>> {
+  const { ObjectPage } = await import('./pages/object-page.tsx')
+  return ObjectPage
 }

@@ -1,6 +1,7 @@
 /** The dialog of an action: says what will happen, asks what it needs, shows the server's words if it fails. */
 import type { VNode } from 'preact'
 
+import { RequestError } from '../api/request.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
 import type { ActionFormProps } from './action-form.ts'
@@ -58,6 +59,8 @@ function ConfirmForm({ cluster, kind, object, action, close, done }: ActionDialo
 function ScaleForm({ cluster, kind, object, close, done }: ActionFormProps): VNode {
   const { replicas = 1 } = (object as { spec?: { replicas?: number } }).spec ?? {}
   const submit = async ({ replicas: text = '' }: Readonly<Record<string, string>>): Promise<void> => {
+    if (!/^\d+$/.test(text.trim()))
+      throw new RequestError({ code: 400, message: `"${text}" is not a number of replicas` })
     await runRequest(cluster, scale({ kind, object }, Number(text)))
     done()
   }

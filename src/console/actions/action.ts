@@ -44,10 +44,10 @@ export interface Action {
   readonly fits?: (object: KubeObject) => boolean
   readonly isDangerous?: boolean
   readonly dialog?: DialogName
-  /** What the dialog `confirm` says. */
+  /** The text of the dialog `confirm`. */
   readonly warning?: string
   /** The request of an action that needs no other input. */
   readonly plan?: (target: Target, surroundings: Surroundings) => ActionRequest
-  /** What happened, for readers of the screen too. */
+  /** The result in words, for readers of the screen too. */
   readonly done: string
 }

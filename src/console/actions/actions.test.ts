@@ -135,12 +135,11 @@ describe('revisions', () => {
   })
 
   it('of a StatefulSet are patches', () => {
-    const revision = (number: number): ControllerRevision =>
-      ({
-        revision: number,
-        metadata: { name: `web-${number}`, ownerReferences },
-        data: { spec: number },
-      }) as ControllerRevision
+    const revision = (number: number): ControllerRevision => ({
+      revision: number,
+      metadata: { name: `web-${number}`, ownerReferences },
+      data: { spec: number },
+    })
     const [newest, older] = controllerRevisions(target(), [revision(1), revision(2)])
     assert.deepEqual([newest?.isCurrent, older?.isCurrent, older?.request.body], [true, false, { spec: 1 }])
   })

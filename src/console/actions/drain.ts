@@ -33,7 +33,7 @@ export interface DrainOptions {
 const RETRY_MS = 5000
 const LOOK_MS = 1000
 
-/** True: the pods are gone. False: somebody has stopped it. Rejects with RequestError. */
+/** True: the pods are gone. False: it was stopped. Rejects with RequestError. */
 export async function drainNode({ cluster, target, plan, report, signal }: DrainOptions): Promise<boolean> {
   await runRequest(cluster, mergeSpec(target, { unschedulable: true }), signal)
   const states = new Map<Pod, DrainedPod>()
@@ -41,11 +41,14 @@ export async function drainNode({ cluster, target, plan, report, signal }: Drain
     states.set(pod, { name: `${pod.metadata.namespace ?? ''}/${pod.metadata.name ?? ''}`, state, message })
     report({ pods: [...states.values()] })
   }
+  const failed = new AbortController()
+  const running = AbortSignal.any([signal, failed.signal])
   for (const pod of plan.evicted) set(pod, 'waiting')
   try {
-    await Promise.all(plan.evicted.map((pod) => evictUntilGone(cluster, pod, set, signal)))
+    await Promise.all(plan.evicted.map((pod) => evictUntilGone(cluster, pod, set, running)))
   } catch (error) {
     if (signal.aborted) return false
+    failed.abort()
     throw error
   }
   return true

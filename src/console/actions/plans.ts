@@ -83,7 +83,7 @@ export function parseLabels(text: string): Readonly<Record<string, string>> {
 
 export type Propagation = 'Background' | 'Foreground' | 'Orphan'
 
-/** The uid makes sure that no object goes that somebody has created meanwhile with the same name. */
+/** The uid makes sure that no newer object of the same name goes. */
 export function remove(target: Target, propagationPolicy: Propagation): ActionRequest {
   const { uid = '' } = target.object.metadata
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions: { uid } }
