@@ -12,6 +12,9 @@ import { build, type BuildOptions, type Metafile } from 'esbuild'
 const CONSOLE = join(import.meta.dirname, '..', 'src', 'console')
 const SRC = join(CONSOLE, '..')
 
+/** Each has a folder with the file `worker-entry.ts`. */
+const WORKERS = ['lists', 'logs']
+
 export interface ConsoleSizes {
   /** Gzipped bytes by the name of the file. */
   readonly gzip: Readonly<Record<string, number>>
@@ -22,9 +25,16 @@ export interface ConsoleSizes {
 export async function bundleConsole(folder: string): Promise<ConsoleSizes> {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(join(folder, 'assets'), { recursive: true })
-  const worker = await bundle(folder, { lists: join(CONSOLE, 'lists', 'worker-entry.ts') })
-  const workerUrl = `/ui/assets/${outputOf(worker, 'lists/worker-entry.ts')}`
-  const page = await bundle(folder, { main: join(CONSOLE, 'main.tsx') }, { LIST_WORKER_URL: JSON.stringify(workerUrl) })
+  const worker = await bundle(
+    folder,
+    Object.fromEntries(WORKERS.map((name) => [name, join(CONSOLE, name, 'worker-entry.ts')])),
+  )
+  const workers = WORKERS.map((name) => [name, `/ui/assets/${outputOf(worker, `${name}/worker-entry.ts`)}`])
+  const page = await bundle(
+    folder,
+    { main: join(CONSOLE, 'main.tsx') },
+    { WORKER_URLS: JSON.stringify(Object.fromEntries(workers)) },
+  )
   const main = outputOf(page, 'main.tsx')
   const style = basename(
     Object.entries(page.outputs).find(([, { entryPoint }]) => entryPoint?.endsWith('main.tsx'))?.[1].cssBundle ?? '',
@@ -35,7 +45,7 @@ export async function bundleConsole(folder: string): Promise<ConsoleSizes> {
   writeFileSync(join(folder, 'index.html'), html)
   const files = [...Object.keys(worker.outputs), ...Object.keys(page.outputs)].map((path) => basename(path))
   const gzip = Object.fromEntries(files.map((file) => [file, compress(join(folder, 'assets', file))]))
-  const loaded = [...staticImports(page, main), style, basename(workerUrl)]
+  const loaded = [...staticImports(page, main), style, outputOf(worker, 'lists/worker-entry.ts')]
   return { gzip, first: gzipSync(html).length + loaded.reduce((sum, file) => sum + (gzip[file] ?? 0), 0) }
 }
 

@@ -26,6 +26,7 @@ const ENTRIES = [
   'testing/public-api.ts',
   'console/main.tsx',
   'console/lists/worker-entry.ts',
+  'console/logs/worker-entry.ts',
   'console/browser/style-sheets.d.ts',
 ]
 

@@ -1,6 +1,7 @@
 /** The entry of the console: shows the page of the current address. */
 import './style/tokens.css'
 import './style/layout.css'
+import './style/logs.css'
 import './style/parts.css'
 import './style/objects.css'
 import { render } from 'preact'

@@ -2,10 +2,8 @@
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals'
 
 import { reportUnauthorized } from '../api/request.ts'
+import { startWorker } from '../browser/workers.ts'
 import type { FromWorker, ListSource, ListView, ToWorker } from './messages.ts'
-
-/** The address of the worker's script. The build puts it in. */
-declare const LIST_WORKER_URL: string
 
 export interface OpenList {
   readonly data: ReadonlySignal<FromWorker | undefined>
@@ -38,12 +36,12 @@ export function reconnectLists(): void {
 }
 
 function post(message: ToWorker): void {
-  worker ??= startWorker()
+  worker ??= startLists()
   worker.postMessage(message)
 }
 
-function startWorker(): Worker {
-  const started = new Worker(trustedUrl(LIST_WORKER_URL), { type: 'module', name: 'lists' })
+function startLists(): Worker {
+  const started = startWorker('lists')
   started.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => {
     if (data.state.type === 'stale' && data.state.code === 401) reportUnauthorized()
     const list = open.get(data.id)
@@ -54,19 +52,4 @@ function startWorker(): Worker {
     post({ type: 'visible', isVisible: document.visibilityState === 'visible' }),
   )
   return started
-}
-
-interface TrustedTypes {
-  createPolicy(
-    name: string,
-    rules: { createScriptURL: (url: string) => string },
-  ): {
-    createScriptURL(url: string): string
-  }
-}
-
-/** The Content-Security-Policy of the page permits scripts of this policy only. */
-function trustedUrl(url: string): string {
-  const { trustedTypes } = globalThis as { readonly trustedTypes?: TrustedTypes }
-  return trustedTypes?.createPolicy('hyperkube', { createScriptURL: () => LIST_WORKER_URL }).createScriptURL(url) ?? url
 }
