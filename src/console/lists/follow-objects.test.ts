@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { RequestError } from '../api/request.ts'
 import { followObjects, type ObjectListener } from './follow-objects.ts'
 
 /** Plays answers in their order, then ends. Returns what the listener saw, and the queries. */
@@ -21,19 +22,23 @@ async function play(
     live: () => seen.push('live'),
     lost: ({ message }) => seen.push(`lost ${message}`),
   }
-  const fetcher = (path: string): Promise<Response> => {
+  const next = (path: string): object | readonly object[] | undefined => {
     const answer = left.shift()
-    if (answer === undefined) {
-      stop.abort()
-      return Promise.reject(new TypeError('network'))
-    }
-    queries.push(path)
-    const text = Array.isArray(answer)
-      ? answer.map((one) => `${JSON.stringify(one)}\n`).join('')
-      : JSON.stringify(answer)
-    return Promise.resolve(new Response(text))
+    if (answer === undefined) stop.abort()
+    else queries.push(path)
+    return answer
   }
-  const tools = { fetch: fetcher, sleep: () => Promise.resolve(), random: () => 0 }
+  const fetcher = (path: string): Promise<Response> => {
+    const answer = next(path)
+    if (answer === undefined) return Promise.reject(new TypeError('network'))
+    return Promise.resolve(new Response(JSON.stringify(answer)))
+  }
+  async function* messages(path: string): AsyncGenerator<string> {
+    const answer = next(path)
+    if (answer === undefined) throw new RequestError({ code: 0, message: 'network' })
+    for (const one of answer as readonly object[]) yield JSON.stringify(one)
+  }
+  const tools = { fetch: fetcher, messages, sleep: () => Promise.resolve(), random: () => 0 }
   await followObjects({ path: '/pods?fieldSelector=x', keep }, listener, tools, stop.signal)
   return { seen, queries }
 }

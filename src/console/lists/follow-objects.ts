@@ -36,7 +36,7 @@ export function followObjects(
   const reading = {
     list: () => list(source, listener, tools, signal),
     watch: (from: string) =>
-      watchEvents(path, from, { accept: ACCEPT, tools, signal }, ({ type, object }) => {
+      watchEvents(path, from, { isTable: false, tools, signal }, ({ type, object }) => {
         const changed = object as KubeObject
         if (type === 'DELETED') listener.deleted(changed)
         else if (keep(changed)) listener.changed(changed)

@@ -40,18 +40,24 @@ async function play(replies: readonly Reply[]): Promise<{ seen: string[]; querie
     live: () => seen.push('live'),
     lost: ({ message }, retryMs) => seen.push(`lost ${message} ${retryMs}`),
   }
-  const fetcher = (path: string): Promise<Response> => {
+  const next = (path: string): Reply | undefined => {
     const reply = left.shift()
-    if (reply === undefined) {
-      stop.abort()
-      return Promise.reject(new TypeError('network'))
-    }
-    queries.push(path.slice(path.indexOf('?') + 1))
-    const { status = 200, body } = reply
-    const text = Array.isArray(body) ? body.map((one) => `${JSON.stringify(one)}\n`).join('') : JSON.stringify(body)
-    return Promise.resolve(new Response(text, { status }))
+    if (reply === undefined) stop.abort()
+    else queries.push(path.slice(path.indexOf('?') + 1))
+    return reply
   }
-  const tools = { fetch: fetcher, sleep: () => Promise.resolve(), random: () => 0 }
+  const fetcher = (path: string): Promise<Response> => {
+    const { status = 200, body } = next(path) ?? {}
+    if (body === undefined) return Promise.reject(new TypeError('network'))
+    return Promise.resolve(new Response(JSON.stringify(body), { status }))
+  }
+  async function* messages(path: string): AsyncGenerator<string> {
+    const { status = 200, body } = next(path) ?? {}
+    if (body === undefined) throw new RequestError({ code: 0, message: 'network' })
+    if (status >= 400) throw new RequestError({ ...(body as object), code: status })
+    for (const one of body as readonly object[]) yield JSON.stringify(one)
+  }
+  const tools = { fetch: fetcher, messages, sleep: () => Promise.resolve(), random: () => 0 }
   const error: unknown = await follow({ path: '/pods' }, listener, tools, stop.signal).catch(
     (failed: unknown) => failed,
   )

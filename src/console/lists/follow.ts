@@ -26,7 +26,7 @@ const NEXT_PAGES = 2000
 
 /** Resolves when the signal is aborted. Rejects with RequestError when the server refuses the list for good. */
 export function follow(source: ListSource, listener: Listener, tools: FollowTools, signal: AbortSignal): Promise<void> {
-  const watching = { accept: TABLE_ACCEPT, tools, signal }
+  const watching = { isTable: true, tools, signal }
   const reading = {
     list: () => list(source, listener, tools, signal),
     watch: (from: string) => watchEvents(source.path, from, watching, (event) => apply(event, listener)),

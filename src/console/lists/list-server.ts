@@ -118,8 +118,8 @@ class FollowedList {
   }
 
   #followTools(): FollowTools {
-    const { fetch, random, sleep } = this.#tools
-    return { fetch, random, sleep: (ms, signal) => sleep(ms, AbortSignal.any([signal, this.#pause.signal])) }
+    const { fetch, messages, random, sleep } = this.#tools
+    return { fetch, messages, random, sleep: (ms, signal) => sleep(ms, AbortSignal.any([signal, this.#pause.signal])) }
   }
 
   #listener(): Listener {

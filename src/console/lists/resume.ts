@@ -3,6 +3,8 @@ import { type Fetch, RequestError } from '../api/request.ts'
 
 export interface FollowTools {
   readonly fetch: Fetch
+  /** The messages of a WebSocket. Throws RequestError 410 if it could not be opened, and 0 if it broke. */
+  readonly messages: (path: string, signal: AbortSignal) => AsyncIterable<string>
   /** Resolves after so many milliseconds, and rejects when the signal is aborted. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** Between 0 and 1. */

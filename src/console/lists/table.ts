@@ -77,23 +77,3 @@ export interface WatchEvent {
 export function versionOf({ object }: WatchEvent): string {
   return object.rows?.at(-1)?.object?.metadata?.resourceVersion ?? object.metadata?.resourceVersion ?? ''
 }
-
-/** Cuts a stream of bytes into lines of JSON. */
-export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  let rest = ''
-  for await (const text of readTexts(body)) {
-    const lines = (rest + text).split('\n')
-    rest = lines.pop() ?? ''
-    yield* lines.filter((line) => line !== '')
-  }
-}
-
-/** Not every browser iterates over streams. */
-async function* readTexts(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader()
-  try {
-    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value
-  } finally {
-    await reader.cancel().catch(() => undefined)
-  }
-}

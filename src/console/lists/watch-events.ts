@@ -1,14 +1,15 @@
 /** Reads the events of a watch, whether the server sends objects or Tables. */
-import { RequestError, send } from '../api/request.ts'
+import { RequestError } from '../api/request.ts'
 import type { FollowTools } from './resume.ts'
-import { readLines, versionOf, type WatchEvent } from './table.ts'
+import { versionOf, type WatchEvent } from './table.ts'
 
 /** Watches end after this time, so that a connection that died silently is noticed. */
 const WATCH_SECONDS = 300
 
 export interface Watching {
-  readonly accept: string
-  readonly tools: Pick<FollowTools, 'fetch'>
+  /** Tables instead of objects. */
+  readonly isTable: boolean
+  readonly tools: Pick<FollowTools, 'messages'>
   readonly signal: AbortSignal
 }
 
@@ -16,28 +17,22 @@ export interface Watching {
 export async function watchEvents(
   path: string,
   from: string,
-  { accept, tools, signal }: Watching,
+  { isTable, tools, signal }: Watching,
   onEvent: (event: WatchEvent) => void,
 ): Promise<string> {
   const query = {
+    ...(isTable && { 'hk-as': 'Table' }),
     watch: '1',
     allowWatchBookmarks: 'true',
     timeoutSeconds: String(WATCH_SECONDS),
     resourceVersion: from,
   }
-  const response = await send(withQuery(path, query), { accept, signal }, tools.fetch)
   let version = from
-  if (response.body === null) return version
-  try {
-    for await (const line of readLines(response.body)) {
-      const event = JSON.parse(line) as WatchEvent
-      if (event.type === 'ERROR') throw new RequestError({ code: event.object.code ?? 0, ...event.object })
-      version = versionOf(event) || version
-      if (event.type !== 'BOOKMARK') onEvent(event)
-    }
-  } catch (error) {
-    if (error instanceof RequestError || signal.aborted) throw error
-    brokenOff(error)
+  for await (const message of tools.messages(withQuery(path, query), signal)) {
+    const event = JSON.parse(message) as WatchEvent
+    if (event.type === 'ERROR') throw new RequestError({ code: event.object.code ?? 0, ...event.object })
+    version = versionOf(event) || version
+    if (event.type !== 'BOOKMARK') onEvent(event)
   }
   return version
 }

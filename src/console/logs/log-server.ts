@@ -1,12 +1,12 @@
 /** Reads the logs of several containers at once and sends the page the lines that it shows. */
 import { type Fetch, RequestError, send } from '../api/request.ts'
-import { readLines } from '../lists/table.ts'
 import { plainText } from './ansi.ts'
 import { lineOf, LogLines } from './log-lines.ts'
 import type { FromLogWorker, LogLine, LogSource, LogView, SourceState, ToLogWorker } from './messages.ts'
 
 export interface LogServerTools {
   readonly fetch: Fetch
+  readonly messages: (path: string, signal: AbortSignal) => AsyncIterable<string>
   readonly sleep: (ms: number) => Promise<void>
   readonly post: (message: FromLogWorker) => void
 }
@@ -46,26 +46,37 @@ export class LogServer {
     for (const [at, { path }] of sources.entries()) {
       this.#read(at, path, signal).catch((error: unknown) => {
         if (signal.aborted) return
-        this.#sources[at] = { error: error instanceof RequestError ? error.message : 'The connection was lost' }
-        this.#postSoon()
+        const show = (text: string): void => {
+          this.#sources[at] = { error: text }
+          this.#postSoon()
+        }
+        void this.#explain(path, error).then(show)
       })
     }
     this.#setView(view)
   }
 
   async #read(at: number, path: string, signal: AbortSignal): Promise<void> {
-    const response = await send(path, { accept: '*/*', signal }, this.#tools.fetch)
-    this.#sources[at] = 'open'
-    this.#postSoon()
-    if (response.body !== null) {
-      for await (const raw of readLines(response.body)) {
-        if (signal.aborted) return
-        this.#waiting.push(lineOf(at, raw))
-        this.#postSoon()
-      }
+    let rest = ''
+    for await (const text of this.#tools.messages(path, signal)) {
+      this.#sources[at] = 'open'
+      const lines = (rest + text).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) this.#waiting.push(lineOf(at, line))
+      this.#postSoon()
     }
+    if (rest !== '') this.#waiting.push(lineOf(at, rest))
     this.#sources[at] = 'ended'
     this.#postSoon()
+  }
+
+  /** A WebSocket does not say why the server refused it. The same request without it does. */
+  async #explain(path: string, error: unknown): Promise<string> {
+    if (!(error instanceof RequestError)) return String(error)
+    if (error.code !== 410) return error.message
+    const again = path.replace('follow=true', 'limitBytes=1')
+    const refused = await send(again, { accept: '*/*' }, this.#tools.fetch).catch((failed: Error) => failed)
+    return refused instanceof Error ? refused.message : error.message
   }
 
   #setView(view: LogView): void {

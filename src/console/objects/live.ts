@@ -5,6 +5,7 @@ import type { KubeObject } from '#meta/object.ts'
 
 import { RequestError, sendForJson } from '../api/request.ts'
 import { isSessionExpired } from '../browser/session.ts'
+import { socketMessages } from '../browser/socket-messages.ts'
 import { now, random, sleep } from '../browser/time.ts'
 import { isAwake, networkChanges } from '../browser/visibility.ts'
 import { followObjects, type ObjectListener, type ObjectSource } from '../lists/follow-objects.ts'
@@ -47,7 +48,12 @@ export function useLive(path: string | undefined, keep?: ObjectSource['keep']): 
 type Show = (change: (before: LiveObjects) => LiveObjects) => void
 
 function read(source: ObjectSource, show: Show, signal: AbortSignal): void {
-  const tools = { fetch: (target: string, init: RequestInit) => fetch(target, init), sleep, random }
+  const tools = {
+    fetch: (target: string, init: RequestInit) => fetch(target, init),
+    messages: socketMessages,
+    sleep,
+    random,
+  }
   followObjects(source, listenerOf(show, signal), tools, signal).catch((error: unknown) => {
     const { code = 0, status = {}, message } = error instanceof RequestError ? error : { message: String(error) }
     const reason = status.reason ?? ''

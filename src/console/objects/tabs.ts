@@ -1,6 +1,8 @@
 /** The tabs of an object's page, by its kind. Each has its name in the address. */
 
-export type TabName = '' | 'yaml' | 'events' | 'related'
+export type TabName = '' | 'yaml' | 'events' | 'related' | 'logs' | 'shell'
+
+const WITH_LOGS = ['Pod', 'Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'ReplicationController']
 
 export interface Tab {
   /** Empty: the first tab. */
@@ -15,6 +17,8 @@ export interface Tab {
 export const TABS: readonly Tab[] = [
   { name: '', title: 'Summary', key: 'd' },
   { name: 'yaml', title: 'YAML', key: 'y' },
+  { name: 'logs', title: 'Logs', key: 'l', kinds: WITH_LOGS },
+  { name: 'shell', title: 'Shell', key: 's', kinds: ['Pod'] },
   { name: 'events', title: 'Events', key: 'v' },
 ]
 

@@ -9,6 +9,7 @@ import { ActionBar } from '../actions/action-bar.tsx'
 import { clusterPath, listPath, objectPath } from '../api/kinds.ts'
 import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
 import type { YamlEditorProps } from '../editor/yaml-editor.tsx'
+import { ObjectLogs } from '../logs/object-logs.tsx'
 import { type LiveObjects, useLive, useLiveObject } from '../objects/live.ts'
 import { Freshness, ObjectHead } from '../objects/object-head.tsx'
 import { TabBar } from '../objects/tab-bar.tsx'
@@ -16,6 +17,7 @@ import { Lazy } from '../parts/lazy.tsx'
 import { Notice } from '../parts/notice.tsx'
 import type { Page } from '../routing/location.ts'
 import { SummaryView } from '../summary/summary-view.tsx'
+import { ObjectShell } from '../terminal/object-shell.tsx'
 import { eventQuery } from '../timeline/belongs.ts'
 import { EventsView } from '../timeline/events-view.tsx'
 import { useWhy } from '../why/use-why.ts'
@@ -67,6 +69,10 @@ function Content({ cluster, kind, tab, object, events, own, isGone }: ContentPro
       return <SummaryView cluster={cluster} object={object} causes={causes} />
     case 'yaml':
       return <Lazy load={loadYaml} props={{ cluster, object, path: own, mayEdit: mayEdit && !isGone }} />
+    case 'logs':
+      return <ObjectLogs cluster={cluster} object={object} />
+    case 'shell':
+      return <ObjectShell cluster={cluster} object={object} />
     case 'events':
       return <EventsView cluster={cluster} live={events} />
     default:

@@ -57,7 +57,7 @@ export function TerminalPage({ cluster, namespace, pod, containers }: TerminalPa
           </button>
         )}
       </div>
-      <div class="terminal" ref={element} />
+      <div class="shell-screen" ref={element} />
     </div>
   )
 }

@@ -1,4 +1,4 @@
-/** A terminal (xterm) on an element, connected to a container. Loaded only when somebody opens a shell. */
+/** A terminal (xterm) on an element, connected to a container. The page loads it when a shell is opened. */
 import { FitAddon } from '@xterm/addon-fit'
 import { Terminal } from '@xterm/xterm'
 

@@ -5,6 +5,7 @@
 import { isReadableAs, isWithheldFromClusters, responseFilter } from '#component/forwarding/cluster-headers.ts'
 import { forward } from '#component/forwarding/forward.ts'
 import { refusalOfRest } from '#component/forwarding/request-path.ts'
+import { tableWatch } from '#component/forwarding/table-watch.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
 import {
@@ -142,8 +143,14 @@ async function passOn(
   { exchange, auditId, address }: RouteCall,
   { cluster, link, user, rest, signal }: Passage,
 ): Promise<number> {
-  const path = rest.startsWith('/') ? rest : `/${rest}`
-  const headers = { ...link.identityHeaders(user), host: HOST, 'audit-id': auditId, 'x-forwarded-for': address }
+  const { path, headers: accept } = tableWatch(exchange, rest.startsWith('/') ? rest : `/${rest}`)
+  const headers = {
+    ...accept,
+    ...link.identityHeaders(user),
+    host: HOST,
+    'audit-id': auditId,
+    'x-forwarded-for': address,
+  }
   try {
     const safe = responseFilter({ cluster, path, origin: link.url })
     const target = { client: link.client, clock, url: link.url, path, headers, signal }

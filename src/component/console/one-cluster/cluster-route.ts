@@ -19,6 +19,7 @@ import { StatusError } from '#meta/status.ts'
 import { isReadableAs, isWithheldFromClusters, responseFilter } from '../../forwarding/cluster-headers.ts'
 import { forward } from '../../forwarding/forward.ts'
 import { refusalOfRest } from '../../forwarding/request-path.ts'
+import { tableWatch } from '../../forwarding/table-watch.ts'
 import { cookieProblem, isFromOtherOrigin } from '../csrf.ts'
 import { SAFE_HEADERS } from '../page-headers.ts'
 import type { Session, Sessions } from './sessions.ts'
@@ -88,8 +89,8 @@ async function passOn({ clock, log, target }: ClusterRoute, exchange: Exchange, 
   if (refusal !== undefined) throw badRequestError(refusal)
   const { origin, host, pathname } = new URL(target.server)
   const base = pathname.replace(/\/$/, '')
-  const path = base + rest
-  const to = { client: target.client, clock, url: origin, path, headers: { host }, signal }
+  const { path, headers } = tableWatch(exchange, base + rest)
+  const to = { client: target.client, clock, url: origin, path, headers: { host, ...headers }, signal }
   const filterResponse = responseFilter({ cluster: CLUSTER_NAME, path, base, origin })
   try {
     return await forward(exchange, { ...to, isWithheld: isWithheldFromClusters, filterResponse })
