@@ -20,6 +20,7 @@ export const TABS: readonly Tab[] = [
   { name: 'logs', title: 'Logs', key: 'l', kinds: WITH_LOGS },
   { name: 'shell', title: 'Shell', key: 's', kinds: ['Pod'] },
   { name: 'events', title: 'Events', key: 'v' },
+  { name: 'related', title: 'Related', key: 'm' },
 ]
 
 export function tabsOf(kind: string): readonly Tab[] {

@@ -15,6 +15,7 @@ import { Freshness, ObjectHead } from '../objects/object-head.tsx'
 import { TabBar } from '../objects/tab-bar.tsx'
 import { Lazy } from '../parts/lazy.tsx'
 import { Notice } from '../parts/notice.tsx'
+import { RelatedView } from '../related/related-view.tsx'
 import type { Page } from '../routing/location.ts'
 import { SummaryView } from '../summary/summary-view.tsx'
 import { ObjectShell } from '../terminal/object-shell.tsx'
@@ -75,6 +76,8 @@ function Content({ cluster, kind, tab, object, events, own, isGone }: ContentPro
       return <ObjectShell cluster={cluster} object={object} />
     case 'events':
       return <EventsView cluster={cluster} live={events} />
+    case 'related':
+      return <RelatedView cluster={cluster} object={object} pulse={String(events.objects.length)} />
     default:
       return <Notice title="This tab does not exist" text={`Objects have no tab "${tab}".`} />
   }

@@ -1,0 +1,141 @@
+/** A cluster in the test process, its console, and a real browser in front of it. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+import { type Browser, chromium, type Page } from 'playwright-core'
+
+import { userConfig } from '#client/connection/config.ts'
+import { openConnection } from '#client/connection/connection.ts'
+import { openConsolePort } from '#component/console/one-cluster/port.ts'
+import { realClock } from '#lib/clock.ts'
+import { createLog } from '#lib/log/log.ts'
+import { secureRandom } from '#lib/random.ts'
+import { type ClusterOptions, startCluster, type TestCluster } from '#testing/public-api.ts'
+
+import { bundleConsole } from '../../../scripts/console-bundle.ts'
+import { USER } from './bed.ts'
+
+const CHROMIUM = '/usr/bin/chromium'
+export const whyNoBrowser: string | false = existsSync(CHROMIUM) ? false : 'there is no chromium: install it'
+
+export interface BrowserBed extends AsyncDisposable {
+  readonly cluster: TestCluster
+  readonly page: Page
+  /** Of the page, without its path: `http://127.0.0.1:6444`. */
+  readonly origin: string
+  /** Dialogs, violations of the Content-Security-Policy and errors of scripts. */
+  readonly troubles: readonly string[]
+  /** Shows the page of a path below `/ui/c/local`. */
+  open(path: string): Promise<void>
+  /** The violations that axe finds, each with the first element. */
+  violations(theme: 'light' | 'dark'): Promise<readonly string[]>
+}
+
+export async function startBrowserBed(options: ClusterOptions = {}): Promise<BrowserBed> {
+  const closing = new AsyncDisposableStack()
+  try {
+    const cluster = closing.use(await startCluster(options))
+    const folder = mkdtempSync(join(tmpdir(), 'console-page-'))
+    closing.defer(() => rmSync(folder, { recursive: true, force: true }))
+    await bundleConsole(folder)
+    const console = await openConsole(cluster, folder, closing)
+    const browser = await launch(closing)
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+    const page = await context.newPage()
+    const troubles: string[] = []
+    follow(page, troubles)
+    await page.goto(console.link)
+    const origin = `http://127.0.0.1:${console.port}`
+    return {
+      cluster,
+      page,
+      origin,
+      troubles,
+      open: async (path) => void (await page.goto(`${origin}/ui/c/local${path}`)),
+      violations: (theme) => violationsOf(page, theme),
+      [Symbol.asyncDispose]: () => closing.disposeAsync(),
+    }
+  } catch (error) {
+    await closing.disposeAsync()
+    throw error
+  }
+}
+
+async function openConsole(
+  cluster: TestCluster,
+  folder: string,
+  closing: AsyncDisposableStack,
+): ReturnType<typeof openConsolePort> {
+  const readFile = (): Promise<string> => Promise.resolve(cluster.kubeconfig)
+  const config = await userConfig('kubeconfig', {}, { env: {}, cwd: '/', readFile })
+  const connection = await openConnection(config, {
+    clock: realClock,
+    env: {},
+    readFile,
+    writeFile: () => Promise.resolve(),
+    stdinUse: 'used by no terminal',
+    onError: () => undefined,
+  })
+  closing.defer(() => connection.close())
+  const stream = { write: (_: string, done: () => void) => done() }
+  const console = await openConsolePort({
+    clock: realClock,
+    random: secureRandom,
+    log: createLog({ clock: realClock, stream, errorStream: stream }).logger,
+    port: 0,
+    target: {
+      client: {
+        request: (request) => connection.transport.request(request),
+        upgrade: (request) => connection.upgrade(request),
+      },
+      server: connection.server,
+    },
+    displayName: 'local',
+    version: '1.2.3',
+    user: () => Promise.resolve(USER),
+    newLinkCommand: 'hyperkube status',
+    onLink: () => Promise.resolve(),
+    pageFolder: pathToFileURL(`${folder}/`),
+  })
+  closing.defer(() => console.close())
+  return console
+}
+
+async function launch(closing: AsyncDisposableStack): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    // Chromium does not run as root otherwise.
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+  })
+  closing.defer(() => browser.close())
+  return browser
+}
+
+function follow(page: Page, troubles: string[]): void {
+  page.on('dialog', (dialog) => {
+    troubles.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('pageerror', (error) => troubles.push(`error: ${error.message}`))
+  page.on('console', (message) => {
+    const text = message.text()
+    // Refusals of the API server are part of the tests.
+    const isRefusal = text.startsWith('Failed to load resource')
+    if (message.type() === 'error' && !isRefusal) troubles.push(`console: ${text}`)
+  })
+}
+
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
+}
+
+async function violationsOf(page: Page, theme: 'light' | 'dark'): Promise<readonly string[]> {
+  await page.emulateMedia({ colorScheme: theme })
+  const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+  await page.evaluate(readFileSync(axe, 'utf8'))
+  const { violations } = await page.evaluate<AxeResult>('axe.run()')
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 300) ?? ''}`)
+}
