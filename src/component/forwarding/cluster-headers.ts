@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { refusalOfRest } from './request-path.ts'
 
 /** Credentials and addresses of this server, and names that some servers read as others. */
-const WITHHELD = /^(?:cookie|forwarded|x-forwarded-.*|x-real-ip|x-hk|x-api-tunnel-.*|referer|sec-fetch-.*|.*_.*)$/
+const WITHHELD = /^(?:cookie|forwarded|x-forwarded-.*|x-real-ip|x-hk|x-api-tunnel-.*|referer|sec-fetch-.*)$|_/
 
 export function isWithheldFromClusters(name: string): boolean {
   return WITHHELD.test(name)
@@ -61,16 +61,15 @@ interface ProxiedRequest {
 
 export function responseFilter(request: ProxiedRequest): (headers: IncomingHttpHeaders) => IncomingHttpHeaders {
   return (headers) => {
-    const kept = Object.entries(headers).filter(([name]) => PASSED.has(name))
+    const kept: IncomingHttpHeaders = {}
+    for (const name of Object.keys(headers)) if (PASSED.has(name)) kept[name] = headers[name]
+    Object.assign(kept, SAFETY)
     const { location, 'cache-control': caching } = headers
     const inside = location === undefined ? undefined : locationInside(location, request)
-    return {
-      ...Object.fromEntries(kept),
-      ...SAFETY,
-      ...(inside !== undefined && { location: inside }),
-      // Caches in front of the server must not give the answer to others.
-      ...(caching !== undefined && { 'cache-control': caching.replaceAll(/\bpublic\b/gi, 'private') }),
-    }
+    if (inside !== undefined) kept.location = inside
+    // Caches in front of the server must not give the answer to others.
+    if (caching !== undefined) kept['cache-control'] = caching.replaceAll(/\bpublic\b/gi, 'private')
+    return kept
   }
 }
 

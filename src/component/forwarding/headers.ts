@@ -15,26 +15,41 @@ const IDENTITY = /^(?:x[-_]remote[-_]|impersonate[-_])/
 
 export type RequestHeaders = Record<string, string | readonly string[]>
 
-/** The headers of the client's request to forward. */
-export function requestHeaders(exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>): RequestHeaders {
+/** The headers of the client's request to forward, without those for which `isWithheld` returns true. */
+export function requestHeaders(
+  exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>,
+  isWithheld?: (name: string) => boolean,
+): RequestHeaders {
   const { headers, authority, peer } = exchange
   const named = connectionNames(headers)
   const out: RequestHeaders = authority === '' ? {} : { host: authority }
-  for (const [name, value] of Object.entries(headers)) {
-    const isKept = !name.startsWith(':') && !HOP_BY_HOP.has(name) && !named.has(name) && !OURS.has(name)
-    if (value !== undefined && isKept && !IDENTITY.test(name)) out[name] = value
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
+    const isLocal = name.startsWith(':') || HOP_BY_HOP.has(name) || named.has(name) || OURS.has(name)
+    if (value !== undefined && !isLocal && !IDENTITY.test(name) && isWithheld?.(name) !== true) out[name] = value
   }
   withoutToken(out)
-  // Like Go: the whole chain in one header, the nearest last. No address for requests without a network.
-  const chain = [headers['x-forwarded-for'] ?? [], peer.address].flat().filter((address) => address !== '')
-  if (chain.length > 0) out['x-forwarded-for'] = chain.join(', ')
+  const chain = isWithheld?.('x-forwarded-for') === true ? '' : forwardedFor(headers['x-forwarded-for'], peer.address)
+  if (chain !== '') out['x-forwarded-for'] = chain
   return out
 }
 
+/** Like Go: the whole chain in one header, the nearest last. No address for requests without a network. */
+function forwardedFor(before: string | readonly string[] | undefined, address: string): string {
+  if (before === undefined) return address
+  return [before, address]
+    .flat()
+    .filter((one) => one !== '')
+    .join(', ')
+}
+
 /** The headers of an upgrade request to forward. */
-export function upgradeHeaders(exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>): RequestHeaders {
+export function upgradeHeaders(
+  exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>,
+  isWithheld?: (name: string) => boolean,
+): RequestHeaders {
   const { upgrade = '' } = exchange.headers
-  return { ...requestHeaders(exchange), connection: 'Upgrade', upgrade }
+  return { ...requestHeaders(exchange, isWithheld), connection: 'Upgrade', upgrade }
 }
 
 /** The token of the client may be in a subprotocol, in requests without an upgrade too. */
@@ -54,22 +69,35 @@ const CORS = /^access-control-allow-(?:credentials|headers|methods|origin)$/
 export function responseHeaders(headers: IncomingHttpHeaders, dropped: readonly string[] = []): HeaderList {
   const named = connectionNames(headers)
   const out: string[] = []
-  for (const [name, value] of Object.entries(headers)) {
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
     const isLocal = name.startsWith(':') || HOP_BY_HOP.has(name) || named.has(name) || name === 'date'
     if (value === undefined || isLocal || CORS.test(name) || dropped.includes(name)) continue
-    for (const one of typeof value === 'string' ? [value] : value) out.push(canonicalName(name), one)
+    if (typeof value === 'string') out.push(canonicalName(name), value)
+    else for (const one of value) out.push(canonicalName(name), one)
   }
   return out
 }
 
+const NO_NAMES: ReadonlySet<string> = new Set()
+
 /** The hop-by-hop headers that `Connection` lists. */
-function connectionNames({ connection = '' }: IncomingHttpHeaders): ReadonlySet<string> {
+function connectionNames({ connection }: IncomingHttpHeaders): ReadonlySet<string> {
+  if (connection === undefined) return NO_NAMES
   return new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
 }
 
+/** Peers choose names freely; the common ones fit. */
+const MAX_NAMES = 500
+const canonicalNames = new Map<string, string>()
+
 /** `content-type` as `Content-Type`: names arrive in lower case, and people read them. */
 export function canonicalName(name: string): string {
-  return name.replaceAll(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase())
+  const known = canonicalNames.get(name)
+  if (known !== undefined) return known
+  const canonical = name.replaceAll(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase())
+  if (canonicalNames.size < MAX_NAMES) canonicalNames.set(name, canonical)
+  return canonical
 }
 
 /** The head of the response that accepts an upgrade, with the headers of the backend's response. */

@@ -40,6 +40,7 @@ export function refusalOfRest(rest: string): string | undefined {
 const MAX_DECODINGS = 4
 
 function decoded(text: string): string | undefined {
+  if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)
   } catch {

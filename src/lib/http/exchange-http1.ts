@@ -136,7 +136,6 @@ export class Http1Exchange implements Exchange {
   #stream(status: number, headers: string[]): ResponseWriter {
     const response = this.#begin()
     response.writeHead(status, headers)
-    response.flushHeaders()
     return new Http1Writer(response)
   }
 
@@ -170,9 +169,15 @@ function onceGone(
 
 class Http1Writer implements ResponseWriter {
   readonly #response: ServerResponse
+  /** The head leaves with the first piece or the end, in one write, and alone if neither comes in this turn. */
+  #isHeadSent = false
 
   constructor(response: ServerResponse) {
     this.#response = response
+    setImmediate(() => {
+      if (!this.#isHeadSent && !this.isClosed) response.flushHeaders()
+      this.#isHeadSent = true
+    })
   }
 
   get isClosed(): boolean {
@@ -181,10 +186,13 @@ class Http1Writer implements ResponseWriter {
 
   write(piece: Buffer): boolean {
     // An empty chunk would say that the body is complete.
-    return this.isClosed || piece.length === 0 || this.#response.write(piece)
+    if (this.isClosed || piece.length === 0) return true
+    this.#isHeadSent = true
+    return this.#response.write(piece)
   }
 
   writeFrame(frame: SharedFrame): boolean {
+    if (!this.#isHeadSent) return this.write(frame.body)
     if (this.isClosed) return true
     const { socket } = this.#response
     // Straight to the socket only when nothing of this or an earlier response is waiting before it.

@@ -63,7 +63,7 @@ export interface Exchange {
    * gone. Give `lengthBytes`, the sum of the pieces, to have `Content-Length`.
    */
   respondPieces(status: number, headers: HeaderList, body: Pieces): Promise<void>
-  /** Sends the head at once and leaves the body to the caller. */
+  /** Sends the head, with the first piece if that is written in the same turn, and leaves the body to the caller. */
   stream(status: number, headers: HeaderList): ResponseWriter
   /** For what went wrong on our side: answers 500, or breaks off an answer that has begun. Harmless after a complete one. */
   fail(): void

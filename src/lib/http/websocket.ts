@@ -257,6 +257,7 @@ function send(raw: WebSocket, socket: Duplex, message: Buffer | string, flushed?
   return new Promise((resolve, reject) => {
     const fail = (cause?: Error): void => reject(new WebSocketError('broken', 'The connection is gone', { cause }))
     if (raw.readyState !== raw.OPEN) return fail()
+    corkForTurn(socket)
     raw.send(message, { binary: typeof message !== 'string' }, (error) => {
       if (error) fail(error)
       else flushed?.()
@@ -274,6 +275,19 @@ function send(raw: WebSocket, socket: Duplex, message: Buffer | string, flushed?
     socket.once('drain', done)
     raw.once('close', gone)
   })
+}
+
+/** With so much the socket has enough to do. */
+const MAX_CORKED_BYTES = 32 << 10
+
+/** Messages that are sent in one turn of the event loop leave in one write, which costs as much as one for each. */
+function corkForTurn(socket: Duplex): void {
+  if (socket.writableCorked > 0) {
+    if (socket.writableLength >= MAX_CORKED_BYTES) socket.uncork()
+    return
+  }
+  socket.cork()
+  setImmediate(() => socket.uncork())
 }
 
 /**

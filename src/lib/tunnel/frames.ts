@@ -63,12 +63,15 @@ const MAX_SYNC_BYTES = 1 << 20
 const MAX_VARINT_BYTES = 10
 
 export function encodeFrame(id: number, { stream, kind, body }: Frame): Buffer {
-  const head = [...varint(id), ...varint(stream), ...varint(kind)]
+  const isTimed = hasDeadline(kind)
+  const headBytes = varintBytes(id) + varintBytes(stream) + varintBytes(kind) + (isTimed ? 1 : 0)
+  const message = Buffer.allocUnsafe(headBytes + body.length)
+  let at = writeVarint(message, 0, id)
+  at = writeVarint(message, at, stream)
+  at = writeVarint(message, at, kind)
   // In milliseconds; 0 means none.
-  if (hasDeadline(kind)) head.push(0)
-  const message = Buffer.allocUnsafe(head.length + body.length)
-  message.set(head)
-  message.set(body, head.length)
+  if (isTimed) message[at] = 0
+  message.set(body, headBytes)
   return message
 }
 
@@ -138,7 +141,9 @@ export function decodeSync(body: Buffer): Set<number> {
 
 /** The body of `window`. */
 export function encodeWindow(bytes: number): Buffer {
-  return Buffer.from(varint(bytes))
+  const body = Buffer.allocUnsafe(varintBytes(bytes))
+  writeVarint(body, 0, bytes)
+  return body
 }
 
 /** Throws FrameError. */
@@ -198,11 +203,20 @@ class VarintReader {
   }
 }
 
-/** Zigzag encoding keeps small numbers short regardless of sign. The numbers here are never negative. */
-function varint(value: number): number[] {
-  const bytes: number[] = []
-  let rest = value * 2
-  for (; rest >= 0x80; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80)
-  bytes.push(rest)
+function varintBytes(value: number): number {
+  let bytes = 1
+  for (let rest = value * 2; rest >= 0x80; rest = Math.floor(rest / 128)) bytes++
   return bytes
+}
+
+/**
+ * Returns where the next byte goes. Zigzag encoding keeps small numbers short regardless of sign; the numbers here are
+ * never negative.
+ */
+function writeVarint(target: Buffer, start: number, value: number): number {
+  let at = start
+  let rest = value * 2
+  for (; rest >= 0x80; rest = Math.floor(rest / 128)) target[at++] = (rest % 128) | 0x80
+  target[at++] = rest
+  return at
 }

@@ -16,6 +16,11 @@ export const CLUSTER_OWNER = 'cluster-owner'
 
 type Objects = Pick<ManagementObjects, 'get' | 'list' | 'listen'>
 
+interface UsedMember {
+  readonly member: Member
+  readonly role: Role
+}
+
 export class Memberships {
   readonly #objects: Objects
   readonly #bySubject = new Map<string, Map<string, Member>>()
@@ -26,7 +31,7 @@ export class Memberships {
   }
 
   /** All Members of the user whose role still exists. */
-  membersOf(user: User): readonly { readonly member: Member; readonly role: Role }[] {
+  membersOf(user: User): readonly UsedMember[] {
     const subjects = [`user/${nameOf(user)}`, ...(user.status?.groups ?? []).map((group) => `group/${group}`)]
     return subjects.flatMap((subject) =>
       [...(this.#bySubject.get(subject)?.values() ?? [])].flatMap((member) => {
@@ -41,8 +46,7 @@ export class Memberships {
   }
 
   /** The names of the roles that the user has in a cluster, not in its projects. */
-  clusterRoles(user: User, cluster: string): readonly string[] {
-    const members = this.membersOf(user)
+  clusterRoles(user: User, cluster: string, members: readonly UsedMember[] = this.membersOf(user)): readonly string[] {
     const roles = members.filter(({ member }) => member.spec.cluster === cluster).map(({ role }) => nameOf(role))
     const isAdministrator = members.some(({ role }) => role.metadata.name === ADMINISTRATOR)
     return [...new Set([...(isAdministrator ? [CLUSTER_OWNER] : []), ...roles])]
@@ -50,9 +54,10 @@ export class Memberships {
 
   /** The user as a cluster sees it; undefined for a user without any role there. */
   userIn(user: User, cluster: string): ClusterUser | undefined {
+    const members = this.membersOf(user)
     const groups = [
-      ...this.clusterRoles(user, cluster).map((role) => clusterGroup(role)),
-      ...this.membersOf(user).flatMap(({ member, role }) => {
+      ...this.clusterRoles(user, cluster, members).map((role) => clusterGroup(role)),
+      ...members.flatMap(({ member, role }) => {
         const project = this.#project(member)
         return project?.spec.cluster === cluster ? [projectGroup(nameOf(project), nameOf(role))] : []
       }),

@@ -14,6 +14,7 @@ export function addressReader(trusted: readonly string[]): (exchange: Pick<Excha
     const ip = parseIp(text)
     return ip !== undefined && ranges.some((range) => contains(range, ip))
   }
+  if (ranges.length === 0) return ({ peer }) => peer.address
   return ({ peer, headers }) => {
     const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
     const chain = [...forwarded.map((text) => text.trim()).filter((text) => text !== ''), peer.address]

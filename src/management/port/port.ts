@@ -72,7 +72,7 @@ interface Match {
 }
 
 export function createPort(options: PortOptions): (exchange: Exchange) => Promise<void> {
-  const table = options.routes.map((route) => ({ route, pattern: route.path.split('/').slice(1) }))
+  const table = tableOf(options.routes)
   const { intercept = () => Promise.resolve(false), observe = () => () => undefined } = options
   return async (exchange) => {
     const auditId = options.auditIdOf?.(exchange) ?? uuid(options.random)
@@ -114,14 +114,22 @@ export function createPort(options: PortOptions): (exchange: Exchange) => Promis
   }
 }
 
-type Table = readonly { readonly route: Route; readonly pattern: readonly string[] }[]
+/** Routes in order by the first segment of their paths, which is never a parameter. */
+type Table = ReadonlyMap<string, readonly { readonly route: Route; readonly pattern: readonly string[] }[]>
+
+function tableOf(routes: readonly Route[]): Table {
+  const rows = routes.map((route) => ({ route, pattern: route.path.split('/').slice(1) }))
+  const open = rows.find(({ pattern: [first = ''] }) => first.startsWith(':') || first === '*')
+  if (open !== undefined) throw new Error(`The first segment of a route is not fixed: ${open.route.path}`)
+  return Map.groupBy(rows, ({ pattern: [first = ''] }) => first)
+}
 
 function find(table: Table, exchange: Exchange): Match {
   const path = pathOf(exchange)
   const segments = segmentsOf(path)
   if ('refused' in segments) throw badRequestError(segments.refused)
   let isOtherMethod = false
-  for (const { route, pattern } of table) {
+  for (const { route, pattern } of table.get(segments[0] ?? '') ?? []) {
     const params = paramsOf(pattern, segments)
     if (params === undefined) continue
     if (route.method !== '*' && route.method !== exchange.method) {
@@ -192,11 +200,14 @@ function callOf(
   exchange: Exchange,
   { match, ...more }: Pick<RouteCall, 'person' | 'address' | 'auditId'> & { readonly match: Match },
 ): RouteCall {
+  let query: URLSearchParams | undefined
   return {
     exchange,
     params: match.params,
     rest: match.rest,
-    query: new URLSearchParams(queryOf(exchange.path)),
+    get query() {
+      return (query ??= new URLSearchParams(queryOf(exchange.path)))
+    },
     ...more,
     readBody: (maxBytes = MAX_BODY_BYTES) => readObject(exchange, maxBytes),
   }
