@@ -7,6 +7,7 @@ import { type Clock, sleep } from '#lib/clock.ts'
 import { connectWebSocket, type WebSocketConnection, WebSocketError } from '#lib/http/websocket.ts'
 import type { Logger } from '#lib/log/log.ts'
 import type { Random } from '#lib/random.ts'
+import { REQUEST_PROTOCOL } from '#lib/tunnel/request-head.ts'
 import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 
 import type { ApiProxy } from './api-proxy.ts'
@@ -86,8 +87,9 @@ async function connectOnce(
   const tunnel = new Tunnel(connection, {
     clock,
     side: 'agent',
-    accept(_protocol, address) {
-      return address.split(':')[0] === API_SERVER_ADDRESS ? (stream) => proxy.accept(stream) : undefined
+    accept(protocol, address) {
+      const isForApi = protocol === REQUEST_PROTOCOL && address === API_SERVER_ADDRESS
+      return isForApi ? (stream) => proxy.accept(stream) : undefined
     },
   })
   const release = onAbort(signal, () => void tunnel.close())

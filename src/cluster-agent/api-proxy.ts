@@ -8,9 +8,8 @@ import type { Connection } from '#client/connection/connection.ts'
 import { forward } from '#component/forwarding/forward.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
-import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { Logger } from '#lib/log/log.ts'
-import { asSocket } from '#lib/net/as-socket.ts'
+import { createRequestServer } from '#lib/tunnel/request-server.ts'
 import { badRequestError, forbiddenError, serviceUnavailableError } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
 
@@ -23,23 +22,20 @@ export interface ApiProxyOptions {
 }
 
 export interface ApiProxy {
-  /** Serves the requests on a stream. */
+  /** Serves the request on a stream with the protocol `request`. */
   accept(stream: Duplex): void
   close(): Promise<void>
 }
 
 const GRACE_MS = 2000
-/** Streams of one tunnel all seem to come from one address. */
-const MAX_STREAMS = 20_000
 
 export function createApiProxy({ connection, clock, log }: ApiProxyOptions): ApiProxy {
   const client = { request: connection.transport.request, upgrade: connection.upgrade }
   const { origin, pathname } = new URL(connection.server)
   const base = pathname.replace(/\/$/, '')
-  const server: HttpServer = createHttpServer({
+  const server = createRequestServer({
     clock,
     upgrades: ['websocket', 'spdy/3.1'],
-    limits: { maxConnections: MAX_STREAMS, maxConnectionsPerAddress: MAX_STREAMS, requestTimeoutMs: 0 },
     onError: (error) => log.error(error, 'Failed to forward a request of the management server'),
     async serve(exchange) {
       const caller = callerOf(exchange)
@@ -58,15 +54,7 @@ export function createApiProxy({ connection, clock, log }: ApiProxyOptions): Api
       }
     },
   })
-  let take: (stream: Duplex) => void = () => undefined
-  server.accept({
-    address: { path: 'tunnel' },
-    accept: (accepted) => {
-      take = (stream) => accepted(asSocket(stream))
-    },
-    close: () => undefined,
-  })
-  return { accept: (stream) => take(stream), close: () => server.drain(GRACE_MS) }
+  return { accept: (stream) => server.accept(stream), close: () => server.close(GRACE_MS) }
 }
 
 /** Below the path of the kubeconfig's server, and with no other host. */

@@ -12,23 +12,27 @@ function accepts(roles: readonly NodeRole[], address: string, ports: readonly st
   const stream = { write: (_text: string, done: () => void) => done() }
   const { logger: log } = createLog({ clock, stream, errorStream: stream })
   const options = { roles, loopbackPorts: new Set(ports), kubeconfig: '', cwd: '/', env: {}, clock, log }
-  return acceptStreams(options, new AsyncDisposableStack())('tcp', address) !== undefined
+  const [protocol, name] = address.startsWith('request/') ? ['request', address.slice(8)] : ['tcp', address]
+  return acceptStreams(options, new AsyncDisposableStack())(protocol, name) !== undefined
 }
 
 describe('acceptStreams() for streams of the management server to a machine', () => {
   const ACCEPTED: readonly (readonly [roles: readonly NodeRole[], address: string])[] = [
     [['worker'], 'machine'],
     [['etcd'], 'machine:1'],
-    [['controlplane'], 'kube-apiserver:443'],
+    [['controlplane'], 'request/kube-apiserver'],
     [['controlplane'], 'kube-apiserver-port'],
-    [['etcd', 'controlplane', 'worker'], 'kube-apiserver:443'],
+    [['etcd', 'controlplane', 'worker'], 'request/kube-apiserver'],
   ]
   for (const [roles, address] of ACCEPTED)
     it(`accepts address ${address} on a node with role ${roles.join(', ')}`, () => assert.ok(accepts(roles, address)))
 
   const REFUSED: readonly (readonly [roles: readonly NodeRole[], address: string])[] = [
-    [['worker'], 'kube-apiserver:443'],
-    [['etcd'], 'kube-apiserver:443'],
+    [['worker'], 'request/kube-apiserver'],
+    [['etcd'], 'request/kube-apiserver'],
+    [['controlplane'], 'kube-apiserver'],
+    [['controlplane'], 'kube-apiserver:443'],
+    [['controlplane'], 'request/127.0.0.1:6443'],
     [['etcd', 'worker'], 'kube-apiserver-port'],
     [['controlplane'], '127.0.0.1:6443'],
     [['controlplane'], '127.0.0.1:22'],

@@ -3,6 +3,7 @@
  * names lead to the API server of control planes, other addresses only to allowed loopback ports.
  */
 import { connectTo } from '#lib/tunnel/connect-to.ts'
+import { REQUEST_PROTOCOL } from '#lib/tunnel/request-head.ts'
 import type { Accept } from '#lib/tunnel/tunnel.ts'
 import type { NodeRole } from '#supervisor/agent/parameters.ts'
 
@@ -38,7 +39,7 @@ export function acceptStreams(options: StreamOptions, closing: AsyncDisposableSt
         )
         served.catch((error: unknown) => stream.destroy(error as Error))
       }
-    if (name === API_SERVER && roles.includes('controlplane'))
+    if (protocol === REQUEST_PROTOCOL && address === API_SERVER && roles.includes('controlplane'))
       return (stream) => {
         api().then(
           (proxy) => proxy.accept(stream),

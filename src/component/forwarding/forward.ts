@@ -12,7 +12,7 @@ import type { HttpResponse } from '#lib/http/response.ts'
 import { joinSockets } from '#lib/net/join-sockets.ts'
 
 import { bodyOf } from './body.ts'
-import { type RequestHeaders, requestHeaders, responseHeaders, switchingProtocols, upgradeHeaders } from './headers.ts'
+import { type RequestHeaders, headerList, requestHeaders, responseHeaders, upgradeHeaders } from './headers.ts'
 
 export interface ForwardTarget {
   readonly clock: Clock
@@ -64,8 +64,8 @@ async function forwardUpgrade(exchange: Exchange, target: ForwardTarget, signal:
   const result = await client.upgrade({ method: exchange.method, url, path, headers, signal })
   // The other server refused to switch. Its connection must not be used by the client: CVE-2018-1002105.
   if (!result.isUpgraded) return pour(result.response, { exchange, target, signal })
-  const { socket: peer, head: early } = exchange.upgrade()
-  peer.write(switchingProtocols({ ...filterResponse(result.headers), ...handshakeOf(result.headers) }))
+  const answer = headerList({ ...filterResponse(result.headers), ...handshakeOf(result.headers) })
+  const { socket: peer, head: early } = exchange.upgrade(answer)
   if (result.head.length > 0) peer.write(result.head)
   if (early.length > 0) result.socket.write(early)
   await joinSockets(peer, result.socket, { clock, signal })

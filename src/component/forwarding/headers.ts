@@ -100,11 +100,16 @@ export function canonicalName(name: string): string {
   return canonical
 }
 
+/** All headers as a list. */
+export function headerList(headers: IncomingHttpHeaders): HeaderList {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    [value ?? []].flat().flatMap((one) => [canonicalName(name), one]),
+  )
+}
+
 /** The head of the response that accepts an upgrade, with the headers of the backend's response. */
 export function switchingProtocols(headers: IncomingHttpHeaders): string {
-  const lines = ['HTTP/1.1 101 Switching Protocols']
-  for (const [name, value] of Object.entries(headers)) {
-    for (const one of [value ?? []].flat()) lines.push(`${canonicalName(name)}: ${one}`)
-  }
-  return `${lines.join('\r\n')}\r\n\r\n`
+  const list = headerList(headers)
+  const lines = list.flatMap((name, at) => (at % 2 === 0 ? `${name}: ${list[at + 1]}` : []))
+  return `${['HTTP/1.1 101 Switching Protocols', ...lines].join('\r\n')}\r\n\r\n`
 }

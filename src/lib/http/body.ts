@@ -20,7 +20,7 @@ export interface BodyLimits {
 export function readWhole(source: Readable, limits: BodyLimits): Promise<Buffer> {
   const { deadlines, limitBytes, timeoutMs, contentLength, growing } = limits
   return new Promise((resolve, reject) => {
-    const tooLarge = (): BodyError => new BodyError('too-large', `The body is larger than ${limitBytes} bytes`)
+    const tooLarge = (): BodyError => bodyTooLarge(limitBytes)
     const fail = (error: BodyError): void => {
       limits.failed?.()
       reject(error)
@@ -71,6 +71,28 @@ function askWhenLarge(source: Readable, growing: Growing, refuse: (error: Error)
     growing.mayGrow().then(() => source.listenerCount('data') > 0 && source.resume(), refuse)
   }
   source.on('data', onData)
+}
+
+/** The same for a body that is read piece by piece, without a limit of time. */
+export async function collectBody(
+  body: AsyncIterable<Buffer>,
+  limitBytes: number,
+  growing: Growing | undefined,
+): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of body) {
+    const isFree = growing === undefined || size > growing.freeBytes || size + piece.length <= growing.freeBytes
+    size += piece.length
+    if (size > limitBytes) throw bodyTooLarge(limitBytes)
+    if (!isFree) await growing.mayGrow()
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces, size)
+}
+
+export function bodyTooLarge(limitBytes: number): BodyError {
+  return new BodyError('too-large', `The body is larger than ${limitBytes} bytes`)
 }
 
 const EMPTY: Buffer = Buffer.alloc(0)

@@ -5,10 +5,9 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ClientHttp2Stream, IncomingHttpHeaders as Http2Headers } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { Duplex, Readable, Writable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 
-import { onAbort } from '../abort.ts'
 import type { Clock } from '../clock.ts'
 import { asSocket } from '../net/as-socket.ts'
 import { activeSpan } from '../tracing/active.ts'
@@ -21,8 +20,10 @@ import type { ClientTls, Origin } from './dial.ts'
 import { dial } from './dial.ts'
 import { HttpError } from './http-error.ts'
 import { HTTP2_CODES } from './http2-codes.ts'
+import { giveUpWith, type Limits, limitRequest, onFail } from './request-limits.ts'
 import type { HttpResponse } from './response.ts'
 import { createResponse } from './response.ts'
+import { sendBody } from './send-body.ts'
 
 export interface HttpClientOptions {
   readonly clock: Clock
@@ -235,34 +236,6 @@ class OriginPool {
   }
 }
 
-/** The local abort of a request, until it is over. */
-interface Limits {
-  /** Set once; the request is destroyed with it. */
-  failure: HttpError | undefined
-  onFail: ((error: HttpError) => void) | undefined
-  release(): void
-}
-
-function limitRequest(clock: Clock, { signal, timeoutMs }: Pick<HttpRequest, 'signal' | 'timeoutMs'>): Limits {
-  const fail = (error: HttpError): void => {
-    limits.failure ??= error
-    limits.onFail?.(limits.failure)
-  }
-  const limits: Limits = { failure: undefined, onFail: undefined, release: () => undefined }
-  const timer =
-    timeoutMs === undefined
-      ? undefined
-      : clock.after(timeoutMs, () => fail(new HttpError('timeout', `The request took longer than ${timeoutMs} ms`)))
-  const unhook = onAbort(signal, () =>
-    fail(new HttpError('aborted', 'The request was given up', { cause: signal?.reason })),
-  )
-  limits.release = () => {
-    timer?.cancel()
-    unhook()
-  }
-  return limits
-}
-
 /** Kept connections can be closed one after the other; three in a row are no accident any more. */
 const MAX_ATTEMPTS = 3
 
@@ -302,20 +275,6 @@ interface Failure {
 async function attemptRequest(pool: OriginPool, attempt: Attempt): Promise<HttpResponse | Failure> {
   const route = await pool.route(attempt.limits)
   return route === 'http1' ? attemptHttp1(pool, attempt) : attemptHttp2(route, attempt)
-}
-
-/** Says how to end what is going on now; at once when it is too late already. */
-function onFail(limits: Limits, end: (error: HttpError) => void): void {
-  limits.onFail = end
-  if (limits.failure !== undefined) end(limits.failure)
-}
-
-/** Waits for `task`, but no longer than the request may take. The task itself goes on for others. */
-function giveUpWith<T>(limits: Limits, task: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    onFail(limits, reject)
-    task.then(resolve, reject)
-  })
 }
 
 function attemptHttp1(pool: OriginPool, { head, body, limits }: Attempt): Promise<HttpResponse | Failure> {
@@ -382,35 +341,6 @@ function openHttp2(session: PooledSession, head: RequestHead, endStream: boolean
 /** Implied by HTTP/1.1; without it a server has to reserve memory for its largest body. */
 function lengthOf(body: HttpRequest['body']): { readonly 'content-length'?: string } {
   return typeof body === 'string' || Buffer.isBuffer(body) ? { 'content-length': String(Buffer.byteLength(body)) } : {}
-}
-
-function sendBody(target: Writable, body: HttpRequest['body']): void {
-  if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) target.end(body)
-  // A source that fails destroys the request with its error, which is how the caller learns of it.
-  else
-    pump(body, target).catch((error: unknown) =>
-      target.destroy(error instanceof Error ? error : new Error(String(error))),
-    )
-}
-
-async function pump(body: AsyncIterable<Buffer>, target: Writable): Promise<void> {
-  for await (const piece of body) {
-    if (target.destroyed) return
-    if (!target.write(piece)) await drained(target)
-  }
-  target.end()
-}
-
-function drained(target: Writable): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      target.off('drain', done)
-      target.off('close', done)
-      resolve()
-    }
-    target.on('drain', done)
-    target.on('close', done)
-  })
 }
 
 function responseOf(

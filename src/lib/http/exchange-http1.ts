@@ -118,12 +118,13 @@ export class Http1Exchange implements Exchange {
     return this.#stream(status, this.#complete(headers, undefined))
   }
 
-  upgrade(): Upgraded {
+  upgrade(headers?: HeaderList): Upgraded {
     const raw = this.#raw
     if (raw === undefined || this.#response !== undefined)
       throw new Error('This exchange has no connection to hand over')
     this.#raw = undefined
     bePatient(raw.socket)
+    if (headers !== undefined) raw.socket.write(switchingProtocols(headers), 'latin1')
     return raw
   }
 
@@ -157,6 +158,12 @@ export class Http1Exchange implements Exchange {
     if (this.#context.isDraining || this.#isBodyAbandoned) out.push('Connection', 'close')
     return out
   }
+}
+
+function switchingProtocols(headers: HeaderList): string {
+  let text = 'HTTP/1.1 101 Switching Protocols\r\n'
+  for (let at = 0; at + 1 < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`
+  return `${text}\r\n`
 }
 
 function onceGone(

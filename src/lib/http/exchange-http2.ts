@@ -6,6 +6,7 @@ import { readWhole } from './body.ts'
 import type { Connection } from './connection.ts'
 import type { Exchange, Growing, HeaderList, Peer, Pieces, ResponseWriter, SharedFrame, Upgraded } from './exchange.ts'
 import { INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from './exchange.ts'
+import { HOP_BY_HOP } from './hop-by-hop.ts'
 import { HTTP2_CODES } from './http2-codes.ts'
 import { resetStream } from './reset.ts'
 import type { ServerContext } from './server-context.ts'
@@ -94,9 +95,11 @@ export class Http2Exchange implements Exchange {
     return this.#begin(this.#complete(status, headers, undefined))
   }
 
-  upgrade(): Upgraded {
+  upgrade(headers: HeaderList = []): Upgraded {
     if (this.upgradeProtocol === undefined) throw new Error('This exchange has no stream to hand over')
-    this.#stream.respond(this.#complete(200, [], undefined))
+    // Those of the handshake of HTTP/1.1 are no headers of HTTP/2.
+    const kept = headers.filter((_, at) => !HOP_BY_HOP.has((headers[at - (at % 2)] ?? '').toLowerCase()))
+    this.#stream.respond(this.#complete(200, kept, undefined))
     bePatient(this.#stream)
     return { socket: this.#stream, head: Buffer.alloc(0) }
   }

@@ -70,10 +70,10 @@ export interface Exchange {
   /** The protocol the client wants to go on with (lower case), if the server allows it. */
   readonly upgradeProtocol: string | undefined
   /**
-   * Hands over the connection (or, on HTTP/2, the stream). On HTTP/1.1 the caller writes the answer, 101 or other, on
-   * the socket; on HTTP/2 the answer 200 is sent here. The socket is the caller's to end.
+   * Hands over the connection (or, on HTTP/2, the stream), after an answer with `headers`: 101, on HTTP/2 200. Without
+   * `headers` the caller writes the answer on HTTP/1.1, 101 or other, on the socket. The socket is the caller's to end.
    */
-  upgrade(): Upgraded
+  upgrade(headers?: HeaderList): Upgraded
 }
 
 /** For bodies whose size is not known before they are there. */

@@ -6,9 +6,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 
 import { onAbort } from '../abort.ts'
 import type { Clock } from '../clock.ts'
+import { bodyTooLarge, collectBody } from './body.ts'
 import type { HttpClient, HttpRequest } from './client.ts'
 import {
-  BodyError,
   type Exchange,
   type Growing,
   type HeaderList,
@@ -20,6 +20,7 @@ import {
   sendPieces,
   type SharedFrame,
 } from './exchange.ts'
+import { headersOf } from './header-map.ts'
 import { HttpError } from './http-error.ts'
 import { LoopbackBody } from './loopback-body.ts'
 import { type HttpResponse, type ResponseHead, sharedResponse, wholeResponse } from './response.ts'
@@ -121,16 +122,7 @@ export class LoopbackExchange implements Exchange {
     const { body } = this.#request
     if (typeof body === 'string' || Buffer.isBuffer(body))
       return readWhole(typeof body === 'string' ? Buffer.from(body) : body, limitBytes, growing)
-    const pieces: Buffer[] = []
-    let size = 0
-    for await (const piece of this.body()) {
-      const isFree = growing === undefined || size > growing.freeBytes || size + piece.length <= growing.freeBytes
-      size += piece.length
-      if (size > limitBytes) throw tooLarge(limitBytes)
-      if (!isFree) await growing.mayGrow()
-      pieces.push(piece)
-    }
-    return Buffer.concat(pieces, size)
+    return collectBody(this.body(), limitBytes, growing)
   }
 
   async *body(): AsyncGenerator<Buffer> {
@@ -198,26 +190,9 @@ export class LoopbackExchange implements Exchange {
 }
 
 async function readWhole(body: Buffer, limitBytes: number, growing: Growing | undefined): Promise<Buffer> {
-  if (body.length > limitBytes) throw tooLarge(limitBytes)
+  if (body.length > limitBytes) throw bodyTooLarge(limitBytes)
   if (growing !== undefined && body.length > growing.freeBytes) await growing.mayGrow()
   return body
-}
-
-function tooLarge(limitBytes: number): BodyError {
-  return new BodyError('too-large', `The body is larger than ${limitBytes} bytes`)
-}
-
-/** By lower-case name; several values of one name are joined by commas, but for cookies. */
-function headersOf(list: HeaderList): IncomingHttpHeaders {
-  const headers = Object.create(null) as Record<string, string | string[]>
-  for (let at = 0; at + 1 < list.length; at += 2) {
-    const name = (list[at] ?? '').toLowerCase()
-    const value = list[at + 1] ?? ''
-    const before = headers[name]
-    if (name === 'set-cookie') headers[name] = [before ?? [], value].flat()
-    else headers[name] = before === undefined ? value : `${String(before)}, ${value}`
-  }
-  return headers
 }
 
 class LoopbackWriter implements ResponseWriter {

@@ -25,10 +25,11 @@ export interface HttpResponse extends ResponseHead {
   discard(): void
 }
 
-export function createResponse(source: Readable, head: ResponseHead): HttpResponse {
+/** `lengthBytes`: how long the body must be, if the source does not check that. */
+export function createResponse(source: Readable, head: ResponseHead, lengthBytes?: number): HttpResponse {
   // A failure before the first read must not end the process; the reader receives it all the same.
   source.on('error', () => undefined)
-  return responseOf(head, { read: () => readPieces(source), discard: () => source.destroy() })
+  return responseOf(head, { read: () => readPieces(source, { lengthBytes }), discard: () => source.destroy() })
 }
 
 /** An answer of this very process. */
@@ -72,24 +73,40 @@ async function* onePiece(body: Buffer): AsyncGenerator<Buffer> {
   if (body.length > 0) yield body
 }
 
+interface PieceOptions {
+  readonly lengthBytes: number | undefined
+  /** The source is not destroyed after its last piece, or when the reader leaves. */
+  readonly isKept?: boolean
+}
+
 /**
- * Not by the stream's own iterator: that treats an HTTP/2 stream which was complete before the first read as aborted.
+ * Rejects if the source has not exactly `lengthBytes`, before it yields too many. Not by the stream's own iterator: that
+ * treats an HTTP/2 stream which was complete before the first read as aborted.
  */
-async function* readPieces(source: Readable): AsyncGenerator<Buffer> {
+export async function* readPieces(
+  source: Readable,
+  { lengthBytes, isKept = false }: PieceOptions,
+): AsyncGenerator<Buffer> {
+  let left = lengthBytes ?? Infinity
   let wake = (): void => undefined
   const onChange = (): void => wake()
   for (const event of CHANGES) source.on(event, onChange)
   try {
     for (;;) {
       const piece = source.read() as Buffer | null
-      if (piece !== null) yield piece
-      else if (source.readableEnded) return
-      else if (source.destroyed) throw brokenOff(source.errored)
+      if (piece !== null) {
+        left -= piece.length
+        if (left < 0) throw brokenOff(new Error('More bytes than announced'))
+        yield piece
+      } else if (source.readableEnded) {
+        if (lengthBytes !== undefined && left > 0) throw brokenOff(new Error(`${left} bytes fewer than announced`))
+        return
+      } else if (source.destroyed) throw brokenOff(source.errored)
       else await new Promise<void>((resolve) => (wake = resolve))
     }
   } finally {
     for (const event of CHANGES) source.off(event, onChange)
-    source.destroy()
+    if (!isKept) source.destroy()
   }
 }
 

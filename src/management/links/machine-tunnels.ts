@@ -4,17 +4,16 @@
  */
 import type { Duplex } from 'node:stream'
 
-import { API_SERVER_ADDRESS } from '#cluster-agent/agent.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Tunnel } from '#lib/tunnel/tunnel.ts'
 
 import type { ClusterLink } from './link.ts'
-import { type HttpLink, tunnelLink } from './tunnel-link.ts'
+import { dialApi, tunnelLink } from './tunnel-link.ts'
 
 interface Session {
   readonly tunnel: Tunnel
   /** To the API server of the machine, if it is a control plane. */
-  readonly link: HttpLink
+  readonly link: ClusterLink
 }
 
 export interface MachineTunnels {
@@ -26,7 +25,7 @@ export interface MachineTunnels {
   /** A stream to the builder's service of the machine; undefined without a tunnel. */
   dialBuilder(machine: string): Duplex | undefined
   apiServer(machine: string): ClusterLink | undefined
-  /** A stream to the service of `apiServer`. */
+  /** A stream for a request to `apiServer`. */
   dialApi(machine: string): Duplex | undefined
   /** A connection to the port of the API server on the machine, for a client with its own credentials. */
   dialApiPort(machine: string): Duplex | undefined
@@ -52,10 +51,7 @@ export function createMachineTunnels(clock: Clock): MachineTunnels {
     for (const listener of listeners) listener(machine, isConnected)
   }
   const newest = (machine: string): Session | undefined => sessions.get(machine)?.at(-1)
-  const end = ({ tunnel, link }: Session): void => {
-    link.client.close()
-    void tunnel.close()
-  }
+  const end = ({ tunnel }: Session): void => void tunnel.close()
   return {
     async serve(machine, tunnel) {
       const session = { tunnel, link: tunnelLink(clock, () => dialApi(tunnel)) }
@@ -65,7 +61,6 @@ export function createMachineTunnels(clock: Clock): MachineTunnels {
       try {
         await tunnel.serve()
       } finally {
-        session.link.client.close()
         const others = (sessions.get(machine) ?? []).filter((other) => other !== session)
         if (others.length > 0) sessions.set(machine, others)
         else if (sessions.delete(machine)) tell(machine, false)
@@ -88,8 +83,4 @@ export function createMachineTunnels(clock: Clock): MachineTunnels {
     disconnect: (machine) => sessions.get(machine)?.forEach(end),
     disconnectAll: () => [...sessions.values()].flat().forEach(end),
   }
-}
-
-function dialApi(tunnel: Tunnel): Duplex {
-  return tunnel.dial('tcp', `${API_SERVER_ADDRESS}:443`)
 }

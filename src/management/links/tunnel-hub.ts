@@ -1,23 +1,22 @@
 /** Keeps the tunnels of connected agents by cluster. Requests to a cluster use its newest tunnel. */
 import type { Duplex } from 'node:stream'
 
-import { API_SERVER_ADDRESS } from '#cluster-agent/agent.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Tunnel } from '#lib/tunnel/tunnel.ts'
 
-import type { ClusterLinks } from './link.ts'
-import { type HttpLink, tunnelLink } from './tunnel-link.ts'
+import type { ClusterLink, ClusterLinks } from './link.ts'
+import { dialApi, tunnelLink } from './tunnel-link.ts'
 
 interface Session {
   readonly tunnel: Tunnel
-  readonly link: HttpLink
-  /** Opens a stream to the API server. */
+  readonly link: ClusterLink
+  /** Opens a stream for a request to the API server. */
   readonly dial: () => Duplex
 }
 
 /** For tunnels of agents that are not ours. */
 export interface ServeOptions {
-  /** Default: the name that our agent gives to the API server. */
+  /** Default: a stream to the agent for a request to the API server. */
   readonly dial?: () => Duplex
   /** A `tunnel.serve()` that has begun before. */
   readonly serving?: Promise<void>
@@ -36,7 +35,7 @@ export interface HubCounts {
 export interface TunnelHub extends ClusterLinks {
   /** Serves the tunnel until it ends. Rejects with the error that broke it. */
   serve(cluster: string, tunnel: Tunnel, options?: ServeOptions): Promise<void>
-  /** A stream to the API server of a cluster; undefined without a tunnel. */
+  /** A stream for a request to the API server of a cluster; undefined without a tunnel. */
   dial(cluster: string): Duplex | undefined
   /** Calls `listener` for all that are connected, and for each change. Returns a function that ends it. */
   listen(listener: HubListener): () => void
@@ -58,10 +57,7 @@ export function createTunnelHub(clock: Clock): TunnelHub {
   }
   const past = { receivedBytes: 0, sentBytes: 0 }
   const newest = (cluster: string): Session | undefined => sessions.get(cluster)?.at(-1)
-  const end = ({ tunnel, link }: Session): void => {
-    link.client.close()
-    void tunnel.close()
-  }
+  const end = ({ tunnel }: Session): void => void tunnel.close()
   return {
     get: (cluster) => newest(cluster)?.link,
     async serve(cluster, tunnel, { dial = () => dialApi(tunnel), serving } = {}) {
@@ -72,7 +68,6 @@ export function createTunnelHub(clock: Clock): TunnelHub {
       try {
         await (serving ?? tunnel.serve())
       } finally {
-        session.link.client.close()
         past.receivedBytes += tunnel.receivedBytes
         past.sentBytes += tunnel.sentBytes
         const others = (sessions.get(cluster) ?? []).filter((other) => other !== session)
@@ -101,8 +96,4 @@ function countsOf(sessions: readonly Session[], past: Pick<HubCounts, 'receivedB
     receivedBytes: past.receivedBytes + sum(({ receivedBytes }) => receivedBytes),
     sentBytes: past.sentBytes + sum(({ sentBytes }) => sentBytes),
   }
-}
-
-function dialApi(tunnel: Tunnel): Duplex {
-  return tunnel.dial('tcp', `${API_SERVER_ADDRESS}:443`)
 }

@@ -1,22 +1,27 @@
-/** Connects to the API server of a cluster over HTTP on the streams of an agent's tunnel. */
+/** Connects to the API server of a cluster with requests on the streams of an agent's tunnel. */
 import type { Duplex } from 'node:stream'
 
 import { API_SERVER_ADDRESS } from '#cluster-agent/agent.ts'
 import type { Clock } from '#lib/clock.ts'
-import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
+import { createRequestClient } from '#lib/tunnel/request-client.ts'
+import { REQUEST_PROTOCOL } from '#lib/tunnel/request-head.ts'
+import type { Tunnel } from '#lib/tunnel/tunnel.ts'
 
 import type { ClusterLink } from './link.ts'
 
-export type HttpLink = ClusterLink & { readonly client: HttpClient }
-
-/** Requests use HTTP/1.1 on streams, so the host is only a name. */
+/** The streams lead to one API server, so the host is only a name. */
 const URL = `http://${API_SERVER_ADDRESS}`
 
-/** Close `client` when the tunnel has ended. */
-export function tunnelLink(clock: Clock, dial: () => Duplex): HttpLink {
+/** `dial` opens a stream for one request. */
+export function tunnelLink(clock: Clock, dial: () => Duplex): ClusterLink {
   return {
-    client: createHttpClient({ clock, connect: () => Promise.resolve(dial()), http1Only: true }),
+    client: createRequestClient(clock, dial),
     url: URL,
     identityHeaders: ({ name, groups }) => ({ 'impersonate-user': name, 'impersonate-group': groups }),
   }
+}
+
+/** A stream for one request to the API server of the agent's cluster. */
+export function dialApi(tunnel: Tunnel): Duplex {
+  return tunnel.dial(REQUEST_PROTOCOL, API_SERVER_ADDRESS)
 }

@@ -2,7 +2,7 @@
  * Does in the server what our own agent does in the cluster, for Rancher's agent: TLS to the API server through the
  * tunnel, the check of the user, impersonation, and the service account token.
  */
-import { type Duplex, duplexPair } from 'node:stream'
+import { Duplex, duplexPair } from 'node:stream'
 import { checkServerIdentity, connect, type TLSSocket } from 'node:tls'
 
 import { Namespaces } from '#apis/core/v1.ts'
@@ -20,7 +20,7 @@ import { ownerBinding } from '../clusters/access-objects.ts'
 import type { ApiCredential } from './parameters.ts'
 
 export interface ApiThroughTunnel {
-  /** A stream that takes HTTP/1.1 requests as our own agent does, with the user in impersonation headers. */
+  /** A stream that takes one request as our own agent does, with the user in impersonation headers. */
   dial(): Duplex
   /** Binds the owners of the server, and returns the uid of the namespace kube-system. */
   prepare(signal: AbortSignal): Promise<string>
@@ -53,6 +53,7 @@ export function apiThroughTunnel(
   return {
     dial() {
       const [ours, theirs] = duplexPair()
+      ours.destroy = givenUp
       proxy.accept(theirs)
       return ours
     },
@@ -68,6 +69,11 @@ export function apiThroughTunnel(
       await proxy.close()
     },
   }
+}
+
+/** Without an error, the proxy would take the part of a request that it has for the whole. */
+function givenUp(this: Duplex, error: Error = new Error('The request was given up')): Duplex {
+  return Duplex.prototype.destroy.call(this, error)
 }
 
 interface Security {

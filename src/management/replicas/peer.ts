@@ -14,7 +14,7 @@ import type { Random } from '#lib/random.ts'
 import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 
 import type { ClusterLink } from '../links/link.ts'
-import { type HttpLink, tunnelLink } from '../links/tunnel-link.ts'
+import { tunnelLink } from '../links/tunnel-link.ts'
 import { type ReplicaCertificates, replicaServerName } from './certificates.ts'
 import { PEER_PATH, STREAMS } from './peer-protocol.ts'
 
@@ -40,7 +40,6 @@ export class Peer {
   readonly address: string
   readonly #options: PeerOptions
   readonly #clusters = new Set<string>()
-  readonly #links = new Map<string, HttpLink>()
   readonly #stop = new AbortController()
   readonly #ended: Promise<void>
   #tunnel: Tunnel | undefined
@@ -61,11 +60,7 @@ export class Peer {
   link(cluster: string): ClusterLink | undefined {
     const tunnel = this.#tunnel
     if (tunnel === undefined || !this.#clusters.has(cluster)) return undefined
-    const known = this.#links.get(cluster)
-    if (known !== undefined) return known
-    const link = tunnelLink(this.#options.clock, () => tunnel.dial(STREAMS.cluster, cluster))
-    this.#links.set(cluster, link)
-    return link
+    return tunnelLink(this.#options.clock, () => tunnel.dial(STREAMS.cluster, cluster))
   }
 
   /** Whether this cluster or machine has its agent there. */
@@ -157,19 +152,13 @@ export class Peer {
   #learn(line: string): void {
     const cluster = line.slice(1)
     if (line.startsWith('+')) this.#clusters.add(cluster)
-    else {
-      this.#clusters.delete(cluster)
-      this.#links.get(cluster)?.client.close()
-      this.#links.delete(cluster)
-    }
+    else this.#clusters.delete(cluster)
   }
 
   #forget(): void {
     this.#tunnel = undefined
     this.#port?.close()
     this.#port = undefined
-    for (const { client } of this.#links.values()) client.close()
-    this.#links.clear()
     this.#clusters.clear()
   }
 }

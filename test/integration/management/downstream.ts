@@ -10,6 +10,7 @@ import { realClock } from '#lib/clock.ts'
 import { connectWebSocket } from '#lib/http/websocket.ts'
 import { createLog } from '#lib/log/log.ts'
 import { secureRandom, uuid } from '#lib/random.ts'
+import { readHead } from '#lib/tunnel/request-head.ts'
 import { Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 import { Clusters } from '#management/kinds/cluster.ts'
 
@@ -174,7 +175,7 @@ export interface HostilePlan {
   readonly token: string
   readonly uid: string
   readonly credential?: string
-  /** Writes the answer to the request with this head. */
+  /** Writes the answer to the request with this head, which is JSON. */
   readonly answer: (stream: Duplex, head: string) => void
 }
 
@@ -207,16 +208,14 @@ export function startHostileAgent({ url, ca }: ManagementBed, plan: HostilePlan)
 }
 
 function answerHeads(stream: Duplex, answer: HostilePlan['answer']): void {
-  let text = ''
   stream.on('error', () => undefined)
-  stream.on('data', (piece: Buffer) => {
-    text += piece.toString('latin1')
-    for (let at = text.indexOf('\r\n\r\n'); at >= 0; at = text.indexOf('\r\n\r\n')) {
-      const head = text.slice(0, at)
-      text = text.slice(at + 4)
+  readHead(stream).then(
+    (head) => {
+      stream.resume()
       answer(stream, head)
-    }
-  })
+    },
+    () => undefined,
+  )
 }
 
 export function openTls({ url, ca }: ManagementBed, protocol = 'http/1.1'): Promise<TLSSocket> {

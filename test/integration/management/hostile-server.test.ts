@@ -8,6 +8,7 @@ import { realClock } from '#lib/clock.ts'
 import type { HttpRequest } from '#lib/http/client.ts'
 import { wholeResponse } from '#lib/http/response.ts'
 import { createLog } from '#lib/log/log.ts'
+import { decodeResponse, encodeHead, readHead } from '#lib/tunnel/request-head.ts'
 
 const IDENTITY = ['Impersonate-User: u-abcde', 'Impersonate-Group: hk:cluster:cluster-member']
 
@@ -25,9 +26,12 @@ async function send(path: string, lines: readonly string[]): Promise<{ status: n
   const proxy = createApiProxy({ connection, clock: realClock, log })
   const [ours, theirs] = duplexPair()
   proxy.accept(theirs)
-  const answer = new Promise<string>((resolve) => ours.once('data', (piece: Buffer) => resolve(piece.toString())))
-  ours.write([`GET ${path} HTTP/1.1`, 'Host: a', ...lines, '', ''].join('\r\n'))
-  const status = Number((await answer).slice(9, 12))
+  const headers = ['Host: a', ...lines].flatMap((line) => {
+    const [name = '', value = ''] = line.split(': ')
+    return [name.toLowerCase(), value]
+  })
+  ours.end(encodeHead({ method: 'GET', path, headers, follows: 'end' }))
+  const { status } = decodeResponse(await readHead(ours))
   ours.destroy()
   theirs.destroy()
   await proxy.close()

@@ -27,15 +27,29 @@ import { startHostileAgent } from './downstream.ts'
 const CRLF = '\r\n'
 const MEBIBYTE = 'x'.repeat(1 << 20)
 
-const head = (status: string, ...lines: string[]): string => [`HTTP/1.1 ${status}`, ...lines, '', ''].join(CRLF)
-const chunk = (text: string): string => `${text.length.toString(16)}${CRLF}${text}${CRLF}`
+/** The head of a response, whatever the text is. */
+function framed(text: string): Buffer {
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(Buffer.byteLength(text))
+  return Buffer.concat([length, Buffer.from(text)])
+}
+
+function head(status: number, ...lines: string[]): Buffer {
+  const headers = lines.flatMap((line) => {
+    const [name = '', ...value] = line.split(': ')
+    return [name.toLowerCase(), value.join(': ')]
+  })
+  return framed(JSON.stringify({ status, headers }))
+}
+
+const joined = (...parts: readonly (Buffer | string)[]): Buffer => Buffer.concat(parts.map((part) => Buffer.from(part)))
 
 function pourForever(stream: Duplex): void {
   const more = (): void => {
-    while (!stream.destroyed && stream.write(chunk(MEBIBYTE)));
+    while (!stream.destroyed && stream.write(MEBIBYTE));
     if (!stream.destroyed) stream.once('drain', more)
   }
-  stream.write(head('200 OK', 'Transfer-Encoding: chunked'))
+  stream.write(head(200))
   more()
 }
 
@@ -79,21 +93,25 @@ const ORIGIN_HEADERS = [
 const ATTACKS: Readonly<Record<string, (stream: Duplex) => void>> = {
   '/endless': pourForever,
   '/silent': () => undefined,
-  '/switch': (stream) =>
-    void stream.write(head('101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket')),
+  '/switch': (stream) => void stream.write(head(101, 'Connection: Upgrade', 'Upgrade: websocket')),
   '/planting': (stream) =>
-    void stream.write(
-      `${head('101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket', ...ORIGIN_HEADERS)}hello`,
-    ),
-  '/chunks': (stream) => void stream.write(`${head('200 OK', 'Transfer-Encoding: chunked')}zz${CRLF}x`),
-  '/cut': (stream) => void stream.end(`${head('200 OK', 'Content-Length: 100')}short`),
-  '/headers': (stream) => void stream.write(head('200 OK', `Etag: ${MEBIBYTE}`)),
-  '/lines': (stream) => void stream.write(head('200 OK', ...Array.from({ length: 50_000 }, (_n, at) => `a${at}: 1`))),
-  '/early': (stream) =>
-    void stream.write(head('103 Early Hints', 'Set-Cookie: a=b').repeat(1000) + head('204 No Content')),
-  '/garbage': (stream) => void stream.write('\u0000\u0001 not http at all\r\n\r\n'),
-  '/two': (stream) =>
-    void stream.write(head('200 OK', 'Content-Length: 2') + '{}' + head('200 OK', 'Content-Length: 6') + 'poison'),
+    void stream.write(joined(head(101, 'Connection: Upgrade', 'Upgrade: websocket', ...ORIGIN_HEADERS), 'hello')),
+  '/reset': (stream) => {
+    stream.write(joined(head(200), 'short'))
+    setImmediate(() => stream.destroy(new Error('no')))
+  },
+  '/cut': (stream) => void stream.end(joined(head(200, 'Content-Length: 100'), 'short')),
+  '/more': (stream) =>
+    void stream.end(joined(head(200, 'Content-Length: 2'), '{}', head(200, 'Content-Length: 6'), 'poison')),
+  '/headers': (stream) => void stream.write(head(200, `Etag: ${MEBIBYTE}`)),
+  '/lines': (stream) => void stream.write(head(200, ...Array.from({ length: 50_000 }, (_n, at) => `a${at}: 1`))),
+  '/early': (stream) => void stream.write(joined(head(103, 'Set-Cookie: a=b'), head(204))),
+  '/garbage': (stream) => void stream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'),
+  '/text': (stream) => void stream.write(framed('not JSON')),
+  '/array': (stream) => void stream.write(framed('[200]')),
+  '/split': (stream) => void stream.write(head(200, 'Etag: a\r\nSet-Cookie: __Host-hk=planted')),
+  '/lengths': (stream) => void stream.write(joined(head(200, 'Content-Length: 2', 'Content-Length: 3'), '{}')),
+  '/nothing': (stream) => void stream.end(),
   '/destroy': (stream) => void stream.destroy(new Error('no')),
 }
 
@@ -118,22 +136,22 @@ describe('a hostile cluster', () => {
   })
 
   function answer(stream: Duplex, text: string): void {
-    const [, path = ''] = /^\w+ (\S+)/.exec(text) ?? []
+    const { path } = JSON.parse(text) as { readonly path: string }
     asked.push(text)
     const attack = ATTACKS[path]
     if (attack !== undefined) return attack(stream)
     const [, location] = /^\/redirect\?(.*)/.exec(path) ?? []
     if (location !== undefined)
-      return void stream.write(head('307 Temporary', `Location: ${decodeURIComponent(location)}`, 'Content-Length: 0'))
+      return void stream.end(head(307, `Location: ${decodeURIComponent(location)}`, 'Content-Length: 0'))
     if (path === '/origin') {
       const body = '<script>alert(1)</script>'
       const own = ['Content-Type: text/html', 'Cache-Control: public, max-age=9', `Content-Length: ${body.length}`]
-      return void stream.write(head('200 OK', ...own, ...ORIGIN_HEADERS) + body)
+      return void stream.end(joined(head(200, ...own, ...ORIGIN_HEADERS), body))
     }
     const probe = path.startsWith('/api/v1/nodes?') ? (nodes ?? probeAnswer(path, uid)) : probeAnswer(path, claimedUid)
     if (probe === 'endless') return pourForever(stream)
     const body = probe ?? '{}'
-    stream.write(head(probe === undefined ? '404 Not Found' : '200 OK', `Content-Length: ${body.length}`) + body)
+    stream.end(joined(head(probe === undefined ? 404 : 200, `Content-Length: ${body.length}`), body))
   }
 
   const at = (path: string): string => `/k8s/clusters/${imported.id}${path}`
@@ -204,22 +222,28 @@ describe('a hostile cluster', () => {
   })
 
   it('affects no other request by broken responses', async () => {
-    const rows: Readonly<Record<string, number>> = {
-      '/switch': 503,
-      '/headers': 503,
-      '/lines': 503,
-      '/garbage': 503,
-      '/destroy': 503,
-      '/early': 204,
-      '/two': 200,
-    }
-    for (const [path, status] of Object.entries(rows)) {
-      const answered = statusOf(await sendRaw(bed, raw(path)))
-      assert.ok(answered === status || (path === '/lines' && answered === 200), `${path}: ${answered}`)
+    const refused = [
+      'switch',
+      'headers',
+      'lines',
+      'garbage',
+      'text',
+      'array',
+      'split',
+      'lengths',
+      'early',
+      'nothing',
+      'destroy',
+    ]
+    for (const path of refused) {
+      const answered = await sendRaw(bed, raw(`/${path}`))
+      assert.equal(statusOf(answered), 503, path)
+      assert.ok(!answered.includes('planted'), path)
       assert.equal((await get('/version')).body['gitVersion'], 'v1.36.0', path)
     }
-    for (const path of ['/chunks', '/cut']) {
+    for (const path of ['/reset', '/cut', '/more']) {
       await assert.rejects(get(path), path)
+      assert.ok(!(await sendRaw(bed, raw(path))).includes('poison'), path)
       assert.equal((await get('/version')).body['gitVersion'], 'v1.36.0', path)
     }
   })
@@ -245,8 +269,10 @@ describe('a hostile cluster', () => {
   it('cannot open tunnel streams to addresses that the server reaches', async () => {
     const tunnel = await openTunnel(bed, { credential: agent.credential, uid })
     const ended = tunnel.serve().catch(() => undefined)
-    for (const address of ['127.0.0.1:22', new URL(bed.url).host, '169.254.169.254:80', 'kube-apiserver:443']) {
-      const stream = tunnel.dial('tcp', address)
+    const addresses = ['127.0.0.1:22', new URL(bed.url).host, '169.254.169.254:80', 'kube-apiserver']
+    const targets = ['tcp', 'request'].flatMap((protocol) => addresses.map((address) => [protocol, address] as const))
+    for (const [protocol, address] of targets) {
+      const stream = tunnel.dial(protocol, address)
       const { promise, resolve } = Promise.withResolvers<Error>()
       stream.on('error', resolve)
       assert.match((await promise).message, /is not allowed/, address)

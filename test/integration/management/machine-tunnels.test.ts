@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import { realClock, sleep } from '#lib/clock.ts'
 import { connectWebSocket } from '#lib/http/websocket.ts'
 import { secureRandom, uuid } from '#lib/random.ts'
+import { encodeHead } from '#lib/tunnel/request-head.ts'
 import { type Accept, type Tunnel, TUNNEL_PROTOCOL } from '#lib/tunnel/tunnel.ts'
 
 import { eventually, type ManagementBed, newCredential, startManagementBed } from './bed.ts'
@@ -44,7 +45,7 @@ describe('tunnels of machines to the management server', () => {
 
   /** Answers every request, and records the addresses of streams. */
   function server(body: string, asked: string[]): Accept {
-    const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
+    const answer = Buffer.concat([encodeHead({ status: 200, headers: [] }), Buffer.from(body)])
     return (_protocol, address) => {
       asked.push(address)
       return (stream) => stream.once('data', () => stream.end(answer))

@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import { realClock } from '#lib/clock.ts'
 import { connectWebSocket, WebSocketError } from '#lib/http/websocket.ts'
 import { secureRandom } from '#lib/random.ts'
+import { encodeHead } from '#lib/tunnel/request-head.ts'
 import type { Accept, Tunnel } from '#lib/tunnel/tunnel.ts'
 import { createAuthority, loadAuthority } from '#lib/x509/authority.ts'
 import { issueReplicaCertificates } from '#management/replicas/certificates.ts'
@@ -173,7 +174,7 @@ describe('replicas of the management server', { skip: whyNoEtcd() ?? false, time
     const machines = `/v3/clusters/${id}/machines`
     const granted = await first().request('POST', `${machines}/registration`, { token: administrator, body })
     const claim = { node: 'cp-1', credential: newCredential(), roles: ['controlPlane'], mode: 'register' } as const
-    const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nplane'
+    const answer = Buffer.concat([encodeHead({ status: 200, headers: [] }), Buffer.from('plane')])
     const accept: Accept = () => (stream) => stream.once('data', () => stream.end(answer))
     let tunnel: Tunnel | undefined
     await eventuallySlow('the second replica knows the token', async () => {
