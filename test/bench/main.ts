@@ -46,6 +46,7 @@ async function main(args: readonly string[]): Promise<number> {
   process.stdout.write(`Node ${process.version}, ${availableParallelism()} cores, load ${busy} at the start. `)
   process.stdout.write(`Rates are medians after ${WARM_UP_MS} ms of warm-up each.\n`)
   if (reference) process.stdout.write(`Upstream's programs are ${UPSTREAM_VERSION}, on ${ETCD_NAME}.\n`)
+  let missesGoal = false
   for (const [name, load] of BENCHES) {
     if (names.length > 0 && !names.includes(name)) continue
     const { bench } = await load()
@@ -55,8 +56,9 @@ async function main(args: readonly string[]): Promise<number> {
     for (const table of tables) process.stdout.write(printTable(table))
     process.stdout.write(`  (${figure((performance.now() - start) / 1000)} s)\n`)
     for (const { result } of tables) if (result !== undefined) process.stdout.write(`${result}\n`)
+    missesGoal ||= tables.some((table) => table.missesGoal === true)
   }
-  return 0
+  return missesGoal ? 1 : 0
 }
 
 process.exitCode = await main(process.argv.slice(2))

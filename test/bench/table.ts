@@ -9,6 +9,8 @@ export interface Table {
   readonly notes?: readonly string[]
   /** The result in one line, for the page of judges. */
   readonly result?: string
+  /** The figures miss a goal, which the result names. The run ends with exit code 1. */
+  readonly missesGoal?: boolean
 }
 
 /** A table before its figures are text, so that runs can be set side by side. */

@@ -95,19 +95,26 @@ export async function* readPieces(
     for (;;) {
       const piece = source.read() as Buffer | null
       if (piece !== null) {
-        left -= piece.length
-        if (left < 0) throw brokenOff(new Error('More bytes than announced'))
+        left = remaining(left, piece)
         yield piece
-      } else if (source.readableEnded) {
-        if (lengthBytes !== undefined && left > 0) throw brokenOff(new Error(`${left} bytes fewer than announced`))
-        return
-      } else if (source.destroyed) throw brokenOff(source.errored)
+      } else if (source.readableEnded) return checkEnd(left)
+      else if (source.destroyed) throw brokenOff(source.errored)
       else await new Promise<void>((resolve) => (wake = resolve))
     }
   } finally {
     for (const event of CHANGES) source.off(event, onChange)
     if (!isKept) source.destroy()
   }
+}
+
+/** Throws if the piece has more than `left` bytes. */
+function remaining(left: number, { length }: Buffer): number {
+  if (length > left) throw brokenOff(new Error('More bytes than announced'))
+  return left - length
+}
+
+function checkEnd(left: number): void {
+  if (left > 0 && left !== Infinity) throw brokenOff(new Error(`${left} bytes fewer than announced`))
 }
 
 async function* singly(groups: AsyncIterable<readonly Buffer[]>): AsyncGenerator<Buffer> {

@@ -32,6 +32,7 @@ export class CreditStream extends TunnelStream {
 
   override handle({ kind, body }: Frame): void {
     if (kind === FRAME_KINDS.data) this.#receiveData(body)
+    else if (kind === FRAME_KINDS.last) this.#receiveLast(body)
     else if (kind === FRAME_KINDS.window) this.#addCredit(decodeWindow(body))
     else if (kind === FRAME_KINDS.end) this.#remoteEnded()
     else if (kind === FRAME_KINDS.reset) this.#remoteReset(body)
@@ -46,6 +47,12 @@ export class CreditStream extends TunnelStream {
     this.#credit -= bytes
   }
 
+  protected override kindOfData(isLast: boolean): number {
+    if (!isLast) return FRAME_KINDS.data
+    this.#hasEnded = true
+    return FRAME_KINDS.last
+  }
+
   protected override taken(bytes: number): void {
     this.#takenBytes += bytes
     if (this.#takenBytes * 2 < this.#window || this.hasRemoteEnded || this.destroyed) return
@@ -58,8 +65,8 @@ export class CreditStream extends TunnelStream {
   }
 
   override _final(done: () => void): void {
+    if (!this.#hasEnded) this.host.control(this.id, FRAME_KINDS.end)
     this.#hasEnded = true
-    this.host.control(this.id, FRAME_KINDS.end)
     done()
   }
 
@@ -81,6 +88,11 @@ export class CreditStream extends TunnelStream {
     if (body.length > this.#permitted) return void this.destroy(exceeded(body.length - this.#permitted))
     this.#permitted -= body.length
     this.receive(body)
+  }
+
+  #receiveLast(body: Buffer): void {
+    this.#receiveData(body)
+    if (!this.destroyed) this.#remoteEnded()
   }
 
   #addCredit(bytes: number): void {

@@ -12,8 +12,10 @@
  * | 19 reset | code, text | the stream has failed in both directions |
  * | 20 probe | up to 8 bytes | the other side answers at once; stream 0 |
  * | 21 echo | body of the probe | the answer; only the latest probe needs one |
+ * | 22 last | bytes | data and end in one frame |
  *
- * The server numbers its streams 2, 4, 6 and so on, the agent 1, 3, 5.
+ * The server numbers its streams 2, 4, 6 and so on, the agent 1, 3, 5. A stream with the protocol `request` carries one
+ * request and its response: see `request-head.ts`.
  */
 
 export const FRAME_KINDS = {
@@ -31,6 +33,7 @@ export const FRAME_KINDS = {
   reset: 19,
   probe: 20,
   echo: 21,
+  last: 22,
 } as const
 
 export interface Frame {

@@ -39,6 +39,10 @@ export class PausingStream extends TunnelStream {
     // There is no credit to count.
   }
 
+  protected override kindOfData(): number {
+    return FRAME_KINDS.data
+  }
+
   protected override receive(body: Buffer): void {
     super.receive(body)
     if (this.#isPeerPaused || this.destroyed || this.bufferedBytes <= PAUSE_BYTES) return

@@ -2,7 +2,7 @@
 import { Duplex } from 'node:stream'
 
 import type { Clock } from '../clock.ts'
-import { type Frame, FRAME_KINDS, MAX_DATA_BYTES, type Priority } from './frames.ts'
+import { type Frame, MAX_DATA_BYTES, type Priority } from './frames.ts'
 import { Inbox } from './inbox.ts'
 import type { FrameSource } from './send-queue.ts'
 
@@ -43,6 +43,10 @@ export abstract class TunnelStream extends Duplex implements FrameSource {
   #isWanted = false
   #hasRemoteEnded = false
   #outgoing: Buffer[] = []
+  /** The bytes of the write that is under way. */
+  #writeBytes = 0
+  /** The user has called `end`. */
+  #isEnding = false
   #written: ((error?: Error | null) => void) | undefined
 
   constructor({ id, priority, host, isDialed }: StreamOptions, allowHalfOpen: boolean) {
@@ -56,6 +60,8 @@ export abstract class TunnelStream extends Duplex implements FrameSource {
   /** How many bytes may be sent now. */
   protected abstract get allowance(): number
   protected abstract sent(bytes: number): void
+  /** The kind of the next frame with data. `isLast`: no other follows. */
+  protected abstract kindOfData(isLast: boolean): number
   /** The reader has taken bytes out of the inbox. */
   protected abstract taken(bytes: number): void
   /** Tells the other side that this stream is destroyed, if it has to know. */
@@ -79,8 +85,15 @@ export abstract class TunnelStream extends Duplex implements FrameSource {
     if (!this.hasFrame) return undefined
     const body = this.#takeOutgoing(Math.min(MAX_DATA_BYTES, this.allowance))
     this.sent(body.length)
-    if (this.#outgoing.length === 0) this.#finishWrite()
-    return { stream: this.id, kind: FRAME_KINDS.data, body }
+    const isWritten = this.#outgoing.length === 0
+    const kind = this.kindOfData(isWritten && this.#isEnding && this.writableLength === this.#writeBytes)
+    if (isWritten) this.#finishWrite()
+    return { stream: this.id, kind, body }
+  }
+
+  override end(...args: unknown[]): this {
+    this.#isEnding = true
+    return (super.end as (...all: unknown[]) => this)(...args)
   }
 
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
@@ -104,7 +117,7 @@ export abstract class TunnelStream extends Duplex implements FrameSource {
     this.#inbox.clear()
     this.host.buffered(-this.#counted)
     this.#counted = 0
-    this.dropOutgoing(error ?? new Error('The stream is destroyed'))
+    if (this.#written !== undefined) this.dropOutgoing(error ?? new Error('The stream is destroyed'))
     done(error)
   }
 
@@ -132,6 +145,7 @@ export abstract class TunnelStream extends Duplex implements FrameSource {
 
   #write(chunks: readonly Buffer[], done: (error?: Error | null) => void): void {
     this.#outgoing = chunks.filter(({ length }) => length > 0)
+    this.#writeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
     this.#written = done
     if (this.#outgoing.length === 0) return this.#finishWrite()
     this.writing()

@@ -191,7 +191,10 @@ export function startHostileAgent({ url, ca }: ManagementBed, plan: HostilePlan)
       registrationToken: token,
       credential,
       describe: () => Promise.resolve({ uid, agentVersion: '0' }),
-      proxy: { accept: (stream) => answerHeads(stream, answer), close: () => Promise.resolve() },
+      proxy: {
+        accept: (stream) => void answerHead(stream, answer).catch(() => undefined),
+        close: () => Promise.resolve(),
+      },
       clock: realClock,
       random: secureRandom,
       log: createLog({ clock: realClock, stream: quiet, errorStream: quiet }).logger,
@@ -207,15 +210,11 @@ export function startHostileAgent({ url, ca }: ManagementBed, plan: HostilePlan)
   }
 }
 
-function answerHeads(stream: Duplex, answer: HostilePlan['answer']): void {
+async function answerHead(stream: Duplex, answer: HostilePlan['answer']): Promise<void> {
   stream.on('error', () => undefined)
-  readHead(stream).then(
-    (head) => {
-      stream.resume()
-      answer(stream, head)
-    },
-    () => undefined,
-  )
+  const head = await readHead(stream)
+  stream.resume()
+  answer(stream, head)
 }
 
 export function openTls({ url, ca }: ManagementBed, protocol = 'http/1.1'): Promise<TLSSocket> {
