@@ -1,8 +1,7 @@
 /** One call of a gRPC client: its stream, deadline, messages and status. */
 import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2'
 
-import { HTTP2_CODES } from '../http/http2-codes.ts'
-import { resetStream } from '../http/reset.ts'
+import { HTTP2_CODES, resetStream } from '../http/http2-reset.ts'
 import type { CallSession } from './connection.ts'
 import type { Ending } from './ending.ts'
 import { Deframer } from './frame.ts'

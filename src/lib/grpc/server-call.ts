@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 
 import type { Clock } from '../clock.ts'
-import { HTTP2_CODES } from '../http/http2-codes.ts'
+import { HTTP2_CODES } from '../http/http2-reset.ts'
 import { Ending } from './ending.ts'
 import { Deframer } from './frame.ts'
 import { Inbox } from './inbox.ts'

@@ -1,5 +1,5 @@
 /** Status codes of gRPC, their error class, and their encoding in headers. */
-import { HTTP2_CODES } from '../http/http2-codes.ts'
+import { HTTP2_CODES } from '../http/http2-reset.ts'
 
 export const STATUS = {
   ok: 0,

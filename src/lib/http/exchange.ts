@@ -163,6 +163,19 @@ export function headerValues({ rawHeaders }: Pick<Exchange, 'rawHeaders'>, name:
   return values
 }
 
+/** By lower-case name; several values of one name are joined by commas, but for cookies. */
+export function headersOf(list: HeaderList): IncomingHttpHeaders {
+  const headers = Object.create(null) as Record<string, string | string[]>
+  for (let at = 0; at + 1 < list.length; at += 2) {
+    const name = (list[at] ?? '').toLowerCase()
+    const value = list[at + 1] ?? ''
+    const before = headers[name]
+    if (name === 'set-cookie') headers[name] = [before ?? [], value].flat()
+    else headers[name] = before === undefined ? value : `${String(before)}, ${value}`
+  }
+  return headers
+}
+
 export const PLAIN_TEXT: HeaderList = ['Content-Type', 'text/plain; charset=utf-8', 'X-Content-Type-Options', 'nosniff']
 export const INTERNAL_ERROR = 'Internal Server Error\n'
 

@@ -12,6 +12,7 @@ import {
   type Exchange,
   type Growing,
   type HeaderList,
+  headersOf,
   INTERNAL_ERROR,
   type Peer,
   type Pieces,
@@ -20,7 +21,6 @@ import {
   sendPieces,
   type SharedFrame,
 } from './exchange.ts'
-import { headersOf } from './header-map.ts'
 import { HttpError } from './http-error.ts'
 import { LoopbackBody } from './loopback-body.ts'
 import { type HttpResponse, type ResponseHead, sharedResponse, wholeResponse } from './response.ts'

@@ -1,7 +1,6 @@
 /** Ends a request of a client that its caller has aborted, or that takes too long. */
 import { onAbort } from '../abort.ts'
 import type { Clock } from '../clock.ts'
-import type { HttpRequest } from './client.ts'
 import { HttpError } from './http-error.ts'
 
 /** The local abort of a request, until it is over. */
@@ -12,7 +11,12 @@ export interface Limits {
   release(): void
 }
 
-export function limitRequest(clock: Clock, { signal, timeoutMs }: Pick<HttpRequest, 'signal' | 'timeoutMs'>): Limits {
+interface LimitOptions {
+  readonly signal?: AbortSignal
+  readonly timeoutMs?: number
+}
+
+export function limitRequest(clock: Clock, { signal, timeoutMs }: LimitOptions): Limits {
   const fail = (error: HttpError): void => {
     limits.failure ??= error
     limits.onFail?.(limits.failure)

@@ -13,8 +13,7 @@ import type {
   SharedFrame,
   Upgraded,
 } from '../http/exchange.ts'
-import { INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from '../http/exchange.ts'
-import { headersOf } from '../http/header-map.ts'
+import { headersOf, INTERNAL_ERROR, PLAIN_TEXT, sendPieces } from '../http/exchange.ts'
 import { readPieces } from '../http/response.ts'
 import { announcedLength, encodeHead, HeadError, type TunnelRequest } from './request-head.ts'
 

@@ -15,7 +15,7 @@ export interface TunnelRequest {
   readonly path: string
   /** Names in lower case. */
   readonly headers: HeaderList
-  /** What comes after the head. `end`: nothing. */
+  /** Comes after the head. `end`: nothing. */
   readonly follows: 'end' | 'body' | 'upgrade'
 }
 

@@ -350,7 +350,7 @@ describe('an upgrade in a tunnel', () => {
     )
   })
 
-  it('is an error if nobody asked for it', async () => {
+  it('is an error in the response to an ordinary request', async () => {
     const [ours, theirs] = duplexPair()
     theirs.write(encodeHead({ status: 101, headers: [] }))
     const client = createRequestClient(createVirtualClock(), () => ours)
