@@ -49,10 +49,12 @@ async function main(): Promise<number> {
   const site: Site = { cluster, machines, roles: ROLES, before, top: {}, isBuilt: false }
   const shown = new Shown()
   for (const [what, deed] of stepsOf(site)) {
-    await shown.step(what, () => deed().then(() => ''))
     // Without a cluster the others would wait for long.
     if (shown.hasFailed && !site.isBuilt) break
+    await shown.step(what, () => deed().then(() => ''))
   }
+  // Also after a failure: containers would outlive their machines.
+  await shown.step('removes the cluster and all its files', () => remove(site).then(() => ''))
   return shown.end()
 }
 
@@ -68,7 +70,6 @@ function stepsOf(site: Site): readonly (readonly [what: string, deed: () => Prom
     }),
     ['serves kubectl while a control plane has no network', () => loseAgent(site)],
     ['hands the files over to hyperkube build', () => handOver(site)],
-    ['removes the cluster and all its files', () => remove(site)],
   ]
 }
 
