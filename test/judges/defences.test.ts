@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
 import { CLUSTER_DEFENCES } from '../reliability/management/cluster-defences.ts'
+import { CONSOLE_DEFENCES } from '../reliability/management/console-defences.ts'
 import { PEOPLE_DEFENCES } from '../reliability/management/people-defences.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -15,7 +16,7 @@ describe('The table of defences', () => {
     file,
     text,
     test: [testFile, name],
-  } of [...CLUSTER_DEFENCES, ...PEOPLE_DEFENCES]) {
+  } of [...CLUSTER_DEFENCES, ...PEOPLE_DEFENCES, ...CONSOLE_DEFENCES]) {
     it(`names code and a test that exist for ${attack}`, () => {
       assert.equal(read(file).split(text).length - 1, 1, `${file} has the text once`)
       const tests = read(testFile)

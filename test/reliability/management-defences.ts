@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
 import { CLUSTER_DEFENCES } from './management/cluster-defences.ts'
+import { CONSOLE_DEFENCES } from './management/console-defences.ts'
 import type { Defence } from './management/defence.ts'
 import { PEOPLE_DEFENCES } from './management/people-defences.ts'
 
@@ -17,7 +18,9 @@ const PARTS = ['bin', 'package.json', 'scripts', 'src', 'test', 'tsconfig.json']
 const TIMEOUT_MS = 180_000
 
 const [only = ''] = process.argv.slice(2)
-const defences = [...CLUSTER_DEFENCES, ...PEOPLE_DEFENCES].filter(({ attack }) => attack.includes(only))
+const defences = [...CLUSTER_DEFENCES, ...PEOPLE_DEFENCES, ...CONSOLE_DEFENCES].filter(({ attack }) =>
+  attack.includes(only),
+)
 const copy = mkdtempSync(join(tmpdir(), 'management-defences-'))
 try {
   copySources()

@@ -72,8 +72,8 @@ function linkIn(line: string): { readonly link: string; readonly port: number } 
 }
 
 /** The first message of a watch over a WebSocket. */
-function watchOnce(port: number, cookie: string): Promise<string> {
-  const url = `ws://127.0.0.1:${port}/k8s/clusters/local/api/v1/namespaces?watch=1`
+function watchOnce(port: number, cookie: string, more = ''): Promise<string> {
+  const url = `ws://127.0.0.1:${port}/k8s/clusters/local/api/v1/namespaces?watch=1${more}`
   const options = { headers: { cookie, origin: `http://127.0.0.1:${port}` } } as unknown as string[]
   const socket = new WebSocket(url, options)
   return new Promise((resolve, reject) => {
@@ -104,6 +104,7 @@ describe('console of hyperkube up', () => {
     const listed = await sendTo(port, 'GET', path, { headers: { ...headers, 'accept-encoding': 'gzip' } })
     assert.equal(listed.status, 200)
     assert.match(await watchOnce(port, cookie), /"type":"ADDED"/)
+    assert.match(await watchOnce(port, cookie, '&hk-as=Table'), /"kind":"Table".*"columnDefinitions":\[/)
     const masked = await sendTo(port, 'GET', path, { headers: { ...headers, 'impersonate-user': 'nobody' } })
     assert.equal(masked.status, 200, 'the header of the browser does not count')
     await cluster.stop('SIGTERM')
