@@ -30,6 +30,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['cel', () => import('./cel.bench.ts')],
   ['tunnel', () => import('./tunnel.bench.ts')],
   ['management', () => import('./management.bench.ts')],
+  ['console', () => import('./console.bench.ts')],
 ]
 
 async function main(args: readonly string[]): Promise<number> {

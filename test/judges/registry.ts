@@ -32,6 +32,7 @@ export type Need =
   | 'wine'
   | 'vm'
   | 'slapd'
+  | 'chromium'
 
 interface Requirement {
   /** The program or file that shows that the requirement is met. */
@@ -64,6 +65,7 @@ export const REQUIREMENTS: Readonly<Record<Need, Requirement | undefined>> = {
   dnsperf: { program: 'dnsperf', packages: ['dnsperf', 'util-linux'] },
   wine: { program: 'wine', packages: ['wine', 'wine64'] },
   slapd: { program: '/usr/sbin/slapd', packages: ['slapd', 'ldap-utils'] },
+  chromium: { program: 'chromium', packages: ['chromium'] },
   vm: {
     program: 'qemu-system-x86_64',
     packages: ['qemu-system-x86', 'linux-image-cloud-amd64', 'debootstrap', 'e2fsprogs', 'openssh-client'],
@@ -330,6 +332,8 @@ bench-tunnel | 1 | - | lib/tunnel lib/http | bench/main.ts tunnel
   Copies through a tunnel, and small requests beside them
 bench-management | 2 | - | management cluster-agent lib/tunnel lib/http component | bench/main.ts management
   Requests to a cluster through hyperkube server beside direct ones
+bench-console | 4 | chromium | console component apiserver | bench/main.ts console
+  Lists of 50,000 pods in a browser, and 500 updates a second
 bench-network-policies | 4 | root networks | network | bench/network-policies.ts
   How long a changed policy takes to reach the kernel
 `
