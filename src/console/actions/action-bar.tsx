@@ -11,9 +11,11 @@ import { runRequest, surroundings } from './run-action.ts'
 
 export interface ActionBarProps extends Target {
   readonly cluster: string
+  /** The cluster cannot be reached. An open dialog stays, with what was typed. */
+  readonly isOff: boolean
 }
 
-export function ActionBar({ cluster, kind, object }: ActionBarProps): VNode {
+export function ActionBar({ cluster, kind, object, isOff }: ActionBarProps): VNode {
   const offered = useOffered({ cluster, kind, object })
   const [opened, setOpened] = useState<Action>()
   const [said, setSaid] = useState<{ readonly text: string; readonly isError: boolean }>({ text: '', isError: false })
@@ -34,6 +36,7 @@ export function ActionBar({ cluster, kind, object }: ActionBarProps): VNode {
         <button
           key={action.name}
           type="button"
+          disabled={isOff}
           class={action.isDangerous === true ? 'danger' : undefined}
           onClick={() => void start(action)}
         >
@@ -59,7 +62,7 @@ export function ActionBar({ cluster, kind, object }: ActionBarProps): VNode {
 }
 
 /** The actions that make sense for the object and that the user may do. */
-function useOffered({ cluster, kind, object }: ActionBarProps): readonly Action[] {
+function useOffered({ cluster, kind, object }: Omit<ActionBarProps, 'isOff'>): readonly Action[] {
   const actions = actionsFor(object)
   const rights = actions.flatMap((action) => action.rights.map((right) => ({ action, right })))
   const other = elsewhere(object.metadata.namespace)

@@ -3,8 +3,7 @@ import { signal, type ReadonlySignal } from '@preact/signals'
 
 import { sleep } from './time.ts'
 
-/** Short: a browser has six connections to a server without TLS, for all its tabs. */
-const HIDDEN_MS = 5000
+const HIDDEN_MS = 30_000
 
 const awake = signal(true)
 /** False once the tab was hidden for a while. */

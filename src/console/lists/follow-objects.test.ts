@@ -36,6 +36,7 @@ async function play(
   async function* messages(path: string): AsyncGenerator<string> {
     const answer = next(path)
     if (answer === undefined) throw new RequestError({ code: 0, message: 'network' })
+    if (!Array.isArray(answer)) throw new RequestError({ code: 410, message: 'refused' })
     for (const one of answer as readonly object[]) yield JSON.stringify(one)
   }
   const tools = { fetch: fetcher, messages, sleep: () => Promise.resolve(), random: () => 0 }
@@ -75,5 +76,13 @@ describe('followObjects()', () => {
       ({ metadata }) => metadata.name?.startsWith('a') === true,
     )
     assert.deepEqual(seen, ['all Pod a,Pod ab true', 'live', 'live'])
+  })
+
+  it('pauses before it lists again when the server refuses every watch', async () => {
+    const listed = list(['a'], { resourceVersion: '5' })
+    const { seen } = await play([listed, {}, listed, {}, listed, {}, listed, []])
+    const lost = seen.filter((line) => line === 'lost refused')
+    assert.equal(lost.length, 1)
+    assert.equal(seen.indexOf('lost refused'), 6)
   })
 })

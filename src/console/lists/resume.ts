@@ -24,26 +24,32 @@ export interface Reading {
 
 const MIN_RETRY_MS = 1000
 const MAX_RETRY_MS = 30_000
+/** A version can be too old at once on a busy server. After more refusals there is a pause before each list. */
+const MAX_REFUSALS = 2
 
 /** Resolves when the signal is aborted. Rejects with RequestError when the server refuses for good. */
 export async function keepReading(reading: Reading, tools: FollowTools, signal: AbortSignal): Promise<void> {
   let version = ''
+  /** How often in a row the server refused a watch from the version of a fresh list. */
+  let refusals = 0
   for (let failures = 0; !signal.aborted;) {
     try {
       if (version === '') version = await reading.list()
       failures = 0
       reading.live()
       const last = await reading.watch(version)
+      refusals = 0
       // A server or a proxy that ends every watch at once gets no request without a pause.
       if (last === version) await tools.sleep(MIN_RETRY_MS, signal).catch(() => undefined)
       version = last
     } catch (error) {
       if (signal.aborted) return
       if (!(error instanceof RequestError)) throw error
+      if (isFinal(error)) throw error
+      refusals = error.code === 410 ? refusals + 1 : 0
       if (error.code === 410) version = ''
-      else if (isFinal(error)) throw error
       const retryMs = delayMs(error, failures++, tools.random())
-      if (error.code !== 410 || failures > 1) {
+      if (error.code !== 410 || failures > 1 || refusals > MAX_REFUSALS) {
         reading.lost(error, retryMs)
         await tools.sleep(retryMs, signal).catch(() => undefined)
       }

@@ -38,7 +38,7 @@ export function ObjectPage(props: ObjectPageProps): VNode {
   return (
     <section class="page">
       <ObjectHead cluster={cluster} object={object}>
-        {!isOld && <ActionBar cluster={cluster} kind={kind} object={object} />}
+        {deletedAtMs === undefined && <ActionBar cluster={cluster} kind={kind} object={object} isOff={isOld} />}
       </ObjectHead>
       <Freshness state={state} deletedAtMs={deletedAtMs} />
       <TabBar {...props} objectKind={object.kind ?? ''} />

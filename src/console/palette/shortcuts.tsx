@@ -2,6 +2,7 @@
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 
+import { isTyping } from '../browser/is-typing.ts'
 import { switchTheme } from '../browser/theme.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { go, location } from '../routing/router.tsx'
@@ -18,6 +19,7 @@ const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
   ['g c', 'Clusters'],
   ['g o', 'Overview of the cluster'],
   ['g p, g n, g e, g s', 'Pods, nodes, events, services'],
+  ['d y l s v m', 'Tabs of an object: Summary, YAML, Logs, Shell, Events, Related'],
   ['t', 'Switch the theme'],
   ['?', 'This list'],
   ['Escape', 'Close'],
@@ -70,10 +72,6 @@ function KeyList({ close }: { readonly close: () => void }): VNode {
       </button>
     </Dialog>
   )
-}
-
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable], dialog') !== null
 }
 
 function goTo(key: string): void {

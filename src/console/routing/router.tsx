@@ -36,6 +36,7 @@ export interface LinkProps {
   readonly class?: string
   readonly current?: boolean
   readonly title?: string
+  readonly 'aria-keyshortcuts'?: string
 }
 
 export function Link({ to, query = {}, children, current: isCurrent = false, ...rest }: LinkProps): VNode {

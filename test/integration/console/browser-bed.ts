@@ -23,7 +23,10 @@ export const whyNoBrowser: string | false = existsSync(CHROMIUM) ? false : 'ther
 
 export interface BrowserBed extends AsyncDisposable {
   readonly cluster: TestCluster
+  /** Of an administrator. */
   readonly page: Page
+  /** A page of another user, which shows a path below `/ui/c/local`. */
+  openAs(user: string, path: string): Promise<Page>
   /** Of the page, without its path: `http://127.0.0.1:6444`. */
   readonly origin: string
   /** Dialogs, violations of the Content-Security-Policy and errors of scripts. */
@@ -41,19 +44,27 @@ export async function startBrowserBed(options: ClusterOptions = {}): Promise<Bro
     const folder = mkdtempSync(join(tmpdir(), 'console-page-'))
     closing.defer(() => rmSync(folder, { recursive: true, force: true }))
     await bundleConsole(folder)
-    const console = await openConsole(cluster, folder, closing)
     const browser = await launch(closing)
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
-    const page = await context.newPage()
     const troubles: string[] = []
-    follow(page, troubles)
-    await page.goto(console.link)
-    const origin = `http://127.0.0.1:${console.port}`
+    const logIn = async (user?: string): Promise<{ readonly page: Page; readonly origin: string }> => {
+      const console = await openConsole(cluster, folder, closing, user)
+      const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+      const page = await context.newPage()
+      follow(page, troubles)
+      await page.goto(console.link)
+      return { page, origin: `http://127.0.0.1:${console.port}` }
+    }
+    const { page, origin } = await logIn()
     return {
       cluster,
       page,
       origin,
       troubles,
+      openAs: async (user, path) => {
+        const other = await logIn(user)
+        await other.page.goto(`${other.origin}/ui/c/local${path}`)
+        return other.page
+      },
       open: async (path) => void (await page.goto(`${origin}/ui/c/local${path}`)),
       violations: (theme) => violationsOf(page, theme),
       [Symbol.asyncDispose]: () => closing.disposeAsync(),
@@ -68,17 +79,22 @@ async function openConsole(
   cluster: TestCluster,
   folder: string,
   closing: AsyncDisposableStack,
+  as?: string,
 ): ReturnType<typeof openConsolePort> {
   const readFile = (): Promise<string> => Promise.resolve(cluster.kubeconfig)
   const config = await userConfig('kubeconfig', {}, { env: {}, cwd: '/', readFile })
-  const connection = await openConnection(config, {
-    clock: realClock,
-    env: {},
-    readFile,
-    writeFile: () => Promise.resolve(),
-    stdinUse: 'used by no terminal',
-    onError: () => undefined,
-  })
+  const user = { ...config.user, ...(as !== undefined && { as }) }
+  const connection = await openConnection(
+    { ...config, user },
+    {
+      clock: realClock,
+      env: {},
+      readFile,
+      writeFile: () => Promise.resolve(),
+      stdinUse: 'used by no terminal',
+      onError: () => undefined,
+    },
+  )
   closing.defer(() => connection.close())
   const stream = { write: (_: string, done: () => void) => done() }
   const console = await openConsolePort({
@@ -123,7 +139,7 @@ function follow(page: Page, troubles: string[]): void {
   page.on('console', (message) => {
     const text = message.text()
     // Refusals of the API server are part of the tests.
-    const isRefusal = text.startsWith('Failed to load resource')
+    const isRefusal = text.startsWith('Failed to load resource') || text.includes('Unexpected response code')
     if (message.type() === 'error' && !isRefusal) troubles.push(`console: ${text}`)
   })
 }

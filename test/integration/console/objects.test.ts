@@ -6,6 +6,7 @@ import type { Locator, Page } from 'playwright-core'
 
 import { Deployments } from '#apis/apps/v1.ts'
 import { ConfigMaps, Pods } from '#apis/core/v1.ts'
+import { RoleBindings } from '#apis/rbac/v1.ts'
 import { eventually } from '#kits/lib/eventually.ts'
 import type { KubeObject } from '#meta/object.ts'
 
@@ -128,6 +129,41 @@ describe('the page of an object', { skip: whyNoBrowser }, () => {
     )
   })
 
+  it('offers a reader no actions, and names the refusal to a stranger', async () => {
+    const { cluster } = bed
+    const labels = { app: 'keeps' }
+    await cluster.client.create(Deployments, {
+      metadata: { name: 'keeps', namespace: 'default' },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'app', image: 'shop' }] } },
+      },
+    } as never)
+    await cluster.client.create(RoleBindings, {
+      metadata: { name: 'readers', namespace: 'default' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+      subjects: [{ kind: 'User', name: 'ada', apiGroup: 'rbac.authorization.k8s.io' }],
+    })
+    const reader = await bed.openAs('ada', '/apps/v1/deployments/default/keeps')
+    await reader.getByText('2/2 ready').waitFor()
+    await tab(reader, 'YAML').click()
+    await reader.locator('.cm-line', { hasText: 'kind: Deployment' }).waitFor()
+    assert.equal(await reader.getByRole('button', { name: /^(?:Scale|Delete|Edit)$/ }).count(), 0)
+    const stranger = await bed.openAs('eve', '/apps/v1/deployments/default/keeps')
+    await stranger.getByText(/User "eve" cannot list resource "deployments"/).waitFor()
+  })
+
+  it('opens tabs by their keys', async () => {
+    const { page } = bed
+    await bed.open('/apps/v1/deployments/default/keeps')
+    await page.getByText('2/2 ready').waitFor()
+    await page.keyboard.press('v')
+    await page.getByText('Scaled up replica set', { exact: false }).first().waitFor()
+    await page.keyboard.press('d')
+    await page.getByRole('heading', { name: 'Replicas' }).waitFor()
+  })
+
   it('shows hostile content as text', async () => {
     const { cluster, page } = bed
     const data = {
@@ -167,6 +203,19 @@ describe('the page of an object', { skip: whyNoBrowser }, () => {
     await page.getByText('is created').waitFor()
     const { metadata }: KubeObject = await cluster.client.get(ConfigMaps, { ...IN_DEFAULT, name: 'made' })
     assert.equal(metadata.name, 'made')
+  })
+
+  it('keeps a dialog and its text when the connection is lost', async () => {
+    const { cluster, page } = bed
+    await bed.open('/apps/v1/deployments/default/keeps')
+    await page.getByText('2/2 ready').waitFor()
+    await page.getByRole('button', { name: 'Scale' }).click()
+    await page.getByLabel('Replicas').fill('7')
+    await cluster.stop()
+    await page.getByText('This is the state of').waitFor()
+    assert.equal(await page.getByLabel('Replicas').inputValue(), '7')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').waitFor()
   })
 
   it('ran no foreign script and broke no rule of the Content-Security-Policy', () => {
