@@ -85,12 +85,19 @@ interface Pair {
 function pick(picking: Picking, { base, mine, schema, owned }: Pair): unknown {
   const isOwned = owned !== undefined
   if (equal(base, mine) && !isOwned) return undefined
-  if (isOwned && !Object.keys(owned).some((key) => /^[fkv]:/.test(key))) return mine
+  if (equal(base, mine) && isOnlyExistence(owned)) return Array.isArray(mine) ? [] : {}
+  if (isOwned && Object.keys(owned).length === 0) return mine
   const found = resolve(picking.schemas, schema)
   if (isMap(base) && isMap(mine) && found?.['x-kubernetes-map-type'] !== 'atomic')
     return pickFields(picking, { base, mine, schema: found, owned })
   if (Array.isArray(base) && Array.isArray(mine)) return pickItems(picking, { base, mine, schema: found, owned })
   return mine
+}
+
+/** The console owns that a map or a list is there, and nothing in it. */
+function isOnlyExistence(owned: FieldsV1 = {}): boolean {
+  const parts = Object.keys(owned)
+  return parts.length === 1 && parts[0] === '.'
 }
 
 function pickFields(picking: Picking, pair: Pair & { readonly base: Map; readonly mine: Map }): Map {

@@ -237,6 +237,13 @@ describe('planEdit()', () => {
     })
   })
 
+  it('claims nothing inside a map of which it owns only the existence', () => {
+    const fieldsV1 = { 'f:metadata': { 'f:labels': { '.': {} } } }
+    const managedFields = [{ manager: 'hyperkube-console', operation: 'Apply' as const, fieldsV1 }]
+    const plan = edit({ spec: { ...base.spec, replicas: 2 } }, { managedFields })
+    assert.deepEqual(plan.type === 'apply' && plan.body.metadata, { name: 'a', namespace: 'n', labels: {} })
+  })
+
   it('patches when a field, an element or an order is removed, and tests what was there', () => {
     const { labels: _, ...metadata } = base.metadata
     assert.deepEqual(edit({ metadata }), {
