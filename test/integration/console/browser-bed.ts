@@ -3,13 +3,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 
 import { type Browser, chromium, type Page } from 'playwright-core'
 
 import { userConfig } from '#client/connection/config.ts'
 import { openConnection } from '#client/connection/connection.ts'
-import { openConsolePort } from '#component/console/one-cluster/port.ts'
+import { type ConsolePort, openConsolePort } from '#component/console/one-cluster/port.ts'
 import { realClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
@@ -33,8 +34,16 @@ export interface BrowserBed extends AsyncDisposable {
   readonly troubles: readonly string[]
   /** Shows the page of a path below `/ui/c/local`. */
   open(path: string): Promise<void>
+  /** Breaks the WebSockets of the page. */
+  dropConnections(): void
   /** The violations that axe finds, each with the first element. */
   violations(theme: 'light' | 'dark'): Promise<readonly string[]>
+}
+
+interface LoggedIn {
+  readonly page: Page
+  readonly origin: string
+  readonly sockets: ReadonlySet<Duplex>
 }
 
 export async function startBrowserBed(options: ClusterOptions = {}): Promise<BrowserBed> {
@@ -46,15 +55,15 @@ export async function startBrowserBed(options: ClusterOptions = {}): Promise<Bro
     await bundleConsole(folder)
     const browser = await launch(closing)
     const troubles: string[] = []
-    const logIn = async (user?: string): Promise<{ readonly page: Page; readonly origin: string }> => {
+    const logIn = async (user?: string): Promise<LoggedIn> => {
       const console = await openConsole(cluster, folder, closing, user)
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
       const page = await context.newPage()
       follow(page, troubles)
       await page.goto(console.link)
-      return { page, origin: `http://127.0.0.1:${console.port}` }
+      return { page, origin: `http://127.0.0.1:${console.port}`, sockets: console.sockets }
     }
-    const { page, origin } = await logIn()
+    const { page, origin, sockets } = await logIn()
     return {
       cluster,
       page,
@@ -66,6 +75,7 @@ export async function startBrowserBed(options: ClusterOptions = {}): Promise<Bro
         return other.page
       },
       open: async (path) => void (await page.goto(`${origin}/ui/c/local${path}`)),
+      dropConnections: () => sockets.forEach((socket) => void socket.destroy()),
       violations: (theme) => violationsOf(page, theme),
       [Symbol.asyncDispose]: () => closing.disposeAsync(),
     }
@@ -80,7 +90,7 @@ async function openConsole(
   folder: string,
   closing: AsyncDisposableStack,
   as?: string,
-): ReturnType<typeof openConsolePort> {
+): Promise<ConsolePort & { readonly sockets: ReadonlySet<Duplex> }> {
   const readFile = (): Promise<string> => Promise.resolve(cluster.kubeconfig)
   const config = await userConfig('kubeconfig', {}, { env: {}, cwd: '/', readFile })
   const user = { ...config.user, ...(as !== undefined && { as }) }
@@ -97,6 +107,7 @@ async function openConsole(
   )
   closing.defer(() => connection.close())
   const stream = { write: (_: string, done: () => void) => done() }
+  const sockets = new Set<Duplex>()
   const console = await openConsolePort({
     clock: realClock,
     random: secureRandom,
@@ -105,7 +116,11 @@ async function openConsole(
     target: {
       client: {
         request: (request) => connection.transport.request(request),
-        upgrade: (request) => connection.upgrade(request),
+        async upgrade(request) {
+          const result = await connection.upgrade(request)
+          if (result.isUpgraded) sockets.add(result.socket)
+          return result
+        },
       },
       server: connection.server,
     },
@@ -117,7 +132,7 @@ async function openConsole(
     pageFolder: pathToFileURL(`${folder}/`),
   })
   closing.defer(() => console.close())
-  return console
+  return { ...console, sockets }
 }
 
 async function launch(closing: AsyncDisposableStack): Promise<Browser> {
