@@ -64,7 +64,10 @@ function ReadView({ object, mayEdit, edit }: YamlEditorProps & { readonly edit: 
 /** The values of a Secret are folded too, so that they are not seen by chance. */
 function foldLong(editor: CodeEditor, { kind }: KubeObject): void {
   editor.fold('  managedFields:')
-  if (kind === 'Secret') editor.fold('data:')
+  if (kind !== 'Secret') return
+  editor.fold('data:')
+  // `kubectl apply` keeps a copy of the values in an annotation.
+  editor.fold('  annotations:')
 }
 
 function EditView({ cluster, object, path, mayEdit, close }: YamlEditorProps & { readonly close: () => void }): VNode {

@@ -44,3 +44,12 @@ function decode(base64: string): string | undefined {
     return undefined
   }
 }
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** Annotations of an object, without the copy of a Secret's values that `kubectl apply` keeps in one of them. */
+export function shownAnnotations({ kind, metadata }: KubeObject): Readonly<Record<string, string>> {
+  const { annotations = {} } = metadata
+  if (kind !== 'Secret' || annotations[LAST_APPLIED] === undefined) return annotations
+  return { ...annotations, [LAST_APPLIED]: 'Hidden: it repeats the values of the Secret' }
+}

@@ -1,16 +1,17 @@
 /** Labels, annotations and finalizers of an object. */
 import type { VNode } from 'preact'
 
-import type { ObjectMeta } from '#meta/object.ts'
+import type { KubeObject } from '#meta/object.ts'
 
 import { CopyButton } from '../parts/copy-button.tsx'
 import { LongText } from '../parts/long-text.tsx'
+import { shownAnnotations } from './data.ts'
 
-export function MetadataView({ metadata }: { readonly metadata: ObjectMeta }): VNode {
+export function MetadataView({ object }: { readonly object: KubeObject }): VNode {
   return (
     <>
-      <Pairs title="Labels" map={metadata.labels} />
-      <Pairs title="Annotations" map={metadata.annotations} />
+      <Pairs title="Labels" map={object.metadata.labels} />
+      <Pairs title="Annotations" map={shownAnnotations(object)} />
     </>
   )
 }

@@ -36,7 +36,7 @@ export function SummaryView({ cluster, object, causes }: SummaryViewProps): VNod
       {hasData && <DataView object={object} />}
       <ConditionsView cluster={cluster} object={object} />
       {sections === undefined && <FieldTree object={object} />}
-      <MetadataView metadata={object.metadata} />
+      <MetadataView object={object} />
     </div>
   )
 }

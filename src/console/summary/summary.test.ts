@@ -10,7 +10,7 @@ import { selectorQuery, selects } from '../objects/selector.ts'
 import { stateOf } from '../objects/state-of.ts'
 import { boundTable } from './access.ts'
 import { probeText } from './containers.ts'
-import { dataEntries } from './data.ts'
+import { dataEntries, shownAnnotations } from './data.ts'
 import { resourceTable } from './node.ts'
 import { tolerationText } from './pod.ts'
 import type { Section } from './section.ts'
@@ -218,6 +218,14 @@ describe('parts of summaries', () => {
       textOf(boundTable({ kind: 'Role', name: 'reader' }, [binding as never])),
       'Bound to: [User, ada, shop, RoleBinding b]',
     )
+  })
+
+  it('hide the copy of the values that kubectl apply keeps in an annotation of a Secret', () => {
+    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': 'geheim', a: 'b' }
+    const shown = shownAnnotations({ kind: 'Secret', metadata: { annotations } })
+    assert.doesNotMatch(JSON.stringify(shown), /geheim/)
+    assert.equal(shown['a'], 'b')
+    assert.deepEqual(shownAnnotations({ kind: 'ConfigMap', metadata: { annotations } }), annotations)
   })
 
   it('hide values of Secrets until they are decoded', () => {
