@@ -36,8 +36,20 @@ sessionEvents.addEventListener('unauthorized', () => {
 })
 
 export async function loadSession(): Promise<Session> {
-  const loaded = await sendForJson<Session>('/ui/session')
+  const found = await sendForJson<Session>('/ui/session')
+  const loaded = found.mode === 'many-clusters' && found.user !== null ? await withClusters(found) : found
   session.value = loaded
   if (loaded.user !== null) isSessionExpired.value = false
   return loaded
+}
+
+interface NamedCluster {
+  readonly metadata: { readonly name: string }
+  readonly spec: { readonly displayName: string }
+}
+
+/** Their names, for the bar and the palette. A page that cannot have them shows the ids. */
+async function withClusters(found: Session): Promise<Session> {
+  const { items } = await sendForJson<{ items: readonly NamedCluster[] }>('/v3/clusters').catch(() => ({ items: [] }))
+  return { ...found, clusters: items.map(({ metadata, spec }) => ({ ...metadata, displayName: spec.displayName })) }
 }
