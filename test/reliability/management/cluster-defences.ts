@@ -5,8 +5,8 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
   {
     attack: 'headers that claim an identity',
     file: 'src/component/forwarding/headers.ts',
-    text: '&& !IDENTITY.test(name)) out[name]',
-    without: ') out[name]',
+    text: '!isLocal && !IDENTITY.test(name)',
+    without: '!isLocal',
     test: [`${INTEGRATION}/smuggling.test.ts`, 'carry only the identity of their user, over HTTP/1.1'],
   },
   {
@@ -149,8 +149,8 @@ export const CLUSTER_DEFENCES: readonly Defence[] = [
   {
     attack: 'cookies and other headers that a cluster sets',
     file: 'src/component/forwarding/cluster-headers.ts',
-    text: 'filter(([name]) => PASSED.has(name))',
-    without: 'filter(([name]) => name !== undefined || PASSED.has(name))',
+    text: 'if (PASSED.has(name)) kept[name]',
+    without: 'if (PASSED.size > 0) kept[name]',
     test: [`${INTEGRATION}/hostile.test.ts`, 'cannot set headers that affect other pages of the server'],
   },
   {
