@@ -1,4 +1,4 @@
-/** Hand-written corrections of the API facts, from the v1.36.4 sources. Kept as small as possible. */
+/** Corrects the generated API tables where the input of the generator is wrong, by the Kubernetes v1.36.4 sources. Kept as small as possible. */
 import type { Message, Presence } from './facts.ts'
 
 /** Groups of packages that have no kind in OpenAPI and no other version that has. */

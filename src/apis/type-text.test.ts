@@ -30,7 +30,7 @@ describe('parseType() of the generated API tables', () => {
     ['{}()s', { type: 'map', values: { type: 'list', items: text, pointerItems: false } }],
   ]
   for (const [input, expected] of cases) {
-    it(`parses the type "${input}"`, () => assert.deepEqual(parseType(input, resolver), expected))
+    it(`parses "${input}" as ${expected.type}`, () => assert.deepEqual(parseType(input, resolver), expected))
   }
 
   it('has a letter for each scalar type', () => {

@@ -250,7 +250,7 @@ describe('shutDown() of a WorkQueue', () => {
     await create().queue.shutDownWithDrain()
   })
 
-  it('with drain stops waiting on shutDown() or an abort', async () => {
+  it('with drain stops waiting when shutDown() is called or the signal is aborted', async () => {
     const { queue } = create()
     queue.add('stuck')
     await queue.get()

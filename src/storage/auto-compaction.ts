@@ -1,4 +1,7 @@
-/** Compacts the store's history periodically, except for a recent window. After a restart the window starts again. */
+/**
+ * Compacts the store's history periodically, except for a recent window. The times of revisions are not stored, so after
+ * a restart nothing is compacted until a whole window has passed.
+ */
 import { every, type Clock, type Timer } from '#lib/clock.ts'
 
 import type { Revision } from './backend.ts'

@@ -1,6 +1,7 @@
 /**
- * Checks that the tests notice each missing defence of the management server: disables one after the other in a copy
- * of the sources, and runs its test. `node test/reliability/management-defences.ts [part of the name of an attack]`.
+ * Mutation test of the security checks of the management server: disables one check at a time in a copy of the sources,
+ * and expects the test of that check to fail. `node test/reliability/management-defences.ts [TEXT]` runs only checks
+ * against attacks with TEXT in their name.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Builds programs that are released as Go modules once, into the user's cache folder. */
+/** Builds Go programs from their published modules, and keeps each in the user's cache folder for later runs. */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'

@@ -1,8 +1,8 @@
 /**
  * Tests one management server with three kinds of clusters: imported, started by `hyperkube up`, and built over SSH:
  * `node test/upstream/management-story.ts`. A project member uses upstream's kubectl through the server and gets what
- * RBAC allows and nothing else. Then the server is killed: the authorized endpoint must answer, and the agents must
- * reconnect within ten seconds of the next start. Needs root.
+ * RBAC allows and nothing else. Then the server is killed: the clusters' own API servers must still accept the
+ * server's tokens, and the agents must reconnect within ten seconds of the next start. Needs root.
  */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

@@ -29,7 +29,7 @@ const commands = commandsOf({
   namespace: '',
 })
 
-describe('fitting()', () => {
+describe('fitting() for the palette', () => {
   const cases: readonly (readonly [text: string, first: string | undefined])[] = [
     ['po', 'Pods'],
     [':po', 'Pods'],
@@ -42,7 +42,7 @@ describe('fitting()', () => {
     ['xyzzy', undefined],
   ]
   for (const [text, first] of cases) {
-    it(`finds ${first} for "${text}"`, () => assert.equal(fitting(commands, text, 5)[0]?.title, first))
+    it(`finds ${first} for the letters "${text}"`, () => assert.equal(fitting(commands, text, 5)[0]?.title, first))
   }
 
   it('lists in the namespace behind the kind', () => {

@@ -28,7 +28,7 @@ describe('eventQuery()', () => {
     })
   }
 
-  it('asks the server for the events of an object without children', () => {
+  it('filters events on the server if the object has no children', () => {
     const { path, keep } = eventQuery({ kind: 'Pod', metadata: { name: 'p', namespace: 'a', uid: 'u' } })
     assert.equal(path, '/api/v1/namespaces/a/events?fieldSelector=involvedObject.uid%3Du')
     assert.equal(keep, undefined)
@@ -36,7 +36,7 @@ describe('eventQuery()', () => {
 })
 
 describe('timelineOf()', () => {
-  it('orders by the last occurrence, within a second by version, and marks days', () => {
+  it('orders events by last occurrence, then by resourceVersion, and marks the first event of each day', () => {
     const event = (name: string, lastTimestamp: string, resourceVersion: string): Event =>
       ({ metadata: { name, resourceVersion }, involvedObject: {}, lastTimestamp }) as Event
     const events = [

@@ -1,6 +1,6 @@
 /**
- * Root CA publisher: maintains the ConfigMap `kube-root-ca.crt` in every namespace (`root-bundle.ts`). Without a bundle
- * its value is empty, as upstream.
+ * Root CA publisher: keeps the ConfigMap `kube-root-ca.crt` in every namespace, with the CA certificates that
+ * `root-bundle.ts` reads. Without a root CA file, `ca.crt` in the ConfigMap is empty, as upstream.
  */
 import { type ConfigMap, ConfigMaps, Namespaces } from '#apis/core/v1.ts'
 import { keyOf, semanticEqual } from '#meta/object.ts'

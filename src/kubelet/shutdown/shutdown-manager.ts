@@ -119,7 +119,7 @@ export class ShutdownManager {
       if (!isShuttingDown) return await this.#takeLock(watch)
       await this.#endAll()
     } catch (error) {
-      log.error(error, 'Shutdown manager failed')
+      log.error(error, 'Failed to handle a shutdown event')
     } finally {
       if (isShuttingDown) await this.#release()
     }

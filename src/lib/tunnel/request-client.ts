@@ -53,7 +53,7 @@ async function sendRequest(to: OpenStream, request: HttpRequest): Promise<HttpRe
   const head = await exchangeHeads(to, request, body === undefined ? 'end' : 'body')
   if (head.status !== 101) return responseOf(to, head, request)
   to.stream.destroy()
-  throw new HttpError('broken', 'The other side switched protocols, which nobody asked for')
+  throw new HttpError('broken', 'The other side switched protocols without a request for an upgrade')
 }
 
 async function sendUpgrade(to: OpenStream, request: HttpRequest): Promise<UpgradeResult> {

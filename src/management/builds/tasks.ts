@@ -106,13 +106,13 @@ async function recorded(task: Task, run: (tools: TaskTools) => Promise<StatusCha
       }
       const message = redact(explainFailure((error as Error).message))
       recorder.say(`FAILED: ${message}`)
-      log.info('Operation failed', { ...names, err: message })
+      log.info('Failed to complete a step of a cluster operation', { ...names, err: message })
       return failureOf(task, message)
     })
     await recorder.write(change)
   } catch (error) {
     // The API of the server itself has failed: the next reconcile tries again.
-    if (!signal.aborted) log.error(error, 'Failed to run operation', names)
+    if (!signal.aborted) log.error(error, 'Failed to read or write a cluster operation', names)
   }
 }
 

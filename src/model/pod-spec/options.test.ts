@@ -75,7 +75,7 @@ const kept: readonly [option: keyof PodOptions, spec: Partial<PodSpec>, metadata
 
 describe('podOptions() for the validation of an update', () => {
   for (const [option, spec] of kept) {
-    it(`sets option ${option} only if the old object has a value that is valid with it alone`, () => {
+    it(`sets option ${option} only if the old object already has a value that needs the option`, () => {
       const old = { metadata: {}, spec: { containers: [web()], ...spec } }
       assert.equal(podOptions(none)[option], false)
       assert.equal(podOptions(none, { metadata: {}, spec: { containers: [web()] } })[option], false)

@@ -1,4 +1,4 @@
-/** The table of `services`: etcd and the programs of the control plane and nodes. */
+/** Describes the keys below `services` in cluster.yml: the settings of etcd, the control plane, kubelet and kube-proxy. */
 import type { JsonObject } from '#lib/json/value.ts'
 
 import type {

@@ -81,7 +81,7 @@ for (const [name, entry] of [
   ['leaves the target with many ..', { name: `data/${'../'.repeat(12)}tmp/hyperkube-evil`, content: 'evil' }],
   ['leaves the target with \\..', { name: String.raw`data/..\..\..\evil`, content: 'evil' }],
   ['leads to a sibling of the target', { name: 'data/../inner-evil', content: 'evil' }],
-  ['is a folder with ..', { name: 'data/../../evil/' }],
+  ['is a directory whose path contains ..', { name: 'data/../../evil/' }],
   ['begins with the source and leaves it with ..', { name: 'data../../evil', content: 'evil' }],
 ] as const) {
   void test(`kubectl cp skips an archive entry that ${name}`, async () => {

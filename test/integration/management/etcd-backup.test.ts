@@ -144,7 +144,7 @@ describe('hyperkube server backup and restore with etcd', { skip, timeout: 240_0
     await eventuallySlow('the agent is back', async () => (await hello(restored)) === 200)
   })
 
-  it('accepts another replica with the token of the backup', async () => {
+  it('lets a second replica join with the token that the backup contains', async () => {
     const [datastore = ''] = etcds[0]?.urls ?? []
     const token = await readFile(join(folder, 'data', 'replica-token'), 'utf8')
     const second = replicaOf(datastore, await freePort(), token.trim())

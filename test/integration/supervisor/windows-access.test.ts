@@ -94,7 +94,7 @@ describe('permissions of components on a Windows worker', () => {
     }
   })
 
-  it('reads the client CA that the API server publishes', async () => {
+  it('include reading the client CA that the API server publishes', async () => {
     assert.match(await cluster.clientAuthority(), /^-----BEGIN CERTIFICATE-----/)
   })
 })

@@ -266,7 +266,7 @@ describe('versions of a definition', () => {
     ])
   })
 
-  it('stay while objects may be stored in them', async () => {
+  it('cannot be removed while status.storedVersions lists them', async () => {
     const versions = [{ ...body.spec.versions[0], name: 'v2' }]
     const { errors } = await update(changed(established, 'spec.versions', versions), established)
     assert.deepEqual(errors, [

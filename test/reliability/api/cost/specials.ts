@@ -1,6 +1,6 @@
 /**
- * Special requests for the cost fuzzer: they once blocked the server, or random growth of one field cannot produce
- * them. Each is named for its symptom.
+ * Fixed requests for the cost fuzzer, which otherwise enlarges a random field: requests that once blocked the server,
+ * and shapes that the fuzzer cannot generate. Each is named for its symptom.
  */
 import { credentials } from '../program.ts'
 import type { RawRequest } from '../raw-http.ts'
