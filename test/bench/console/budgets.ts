@@ -51,6 +51,7 @@ export function budgetTable(title: string, ours: Measured, plain: Measured): Tab
       return [`${text} (${unit})`, figure(atMost), cell(ours[name]), isWithin, cell(plain[name])]
     }),
     notes: ['The plain page reads all objects as JSON and draws a row for each, as other dashboards do.'],
+    missesGoal: missed.length > 0,
     result:
       missed.length === 0
         ? `all ${names.length} budgets are kept`
