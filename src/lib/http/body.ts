@@ -2,6 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 
 import type { Deadlines } from '../deadlines.ts'
+import { drained } from '../drained.ts'
 import { BodyError, type Growing } from './exchange.ts'
 
 export interface BodyLimits {
@@ -115,16 +116,4 @@ async function pump(body: AsyncIterable<Buffer>, target: Writable): Promise<void
     if (!target.write(piece)) await drained(target)
   }
   target.end()
-}
-
-function drained(target: Writable): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      target.off('drain', done)
-      target.off('close', done)
-      resolve()
-    }
-    target.on('drain', done)
-    target.on('close', done)
-  })
 }

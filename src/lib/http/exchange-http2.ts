@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { IncomingHttpHeaders as Http2Headers, ServerHttp2Stream } from 'node:http2'
 
+import { drained } from '../drained.ts'
 import { readWhole } from './body.ts'
 import type { Connection } from './connection.ts'
 import type { Exchange, Growing, HeaderList, Peer, Pieces, ResponseWriter, SharedFrame, Upgraded } from './exchange.ts'
@@ -153,17 +154,7 @@ class Http2Writer implements ResponseWriter {
   }
 
   drained(): Promise<void> {
-    const stream = this.#stream
-    return new Promise((resolve) => {
-      if (this.isClosed || !stream.writableNeedDrain) return resolve()
-      const done = (): void => {
-        stream.off('drain', done)
-        stream.off('close', done)
-        resolve()
-      }
-      stream.on('drain', done)
-      stream.on('close', done)
-    })
+    return this.isClosed || !this.#stream.writableNeedDrain ? Promise.resolve() : drained(this.#stream)
   }
 
   bePatient(): void {

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 
+import { drained } from '../drained.ts'
 import { collectBody } from '../http/body.ts'
 import type {
   Exchange,
@@ -171,17 +172,7 @@ class RequestWriter implements ResponseWriter {
   }
 
   drained(): Promise<void> {
-    const stream = this.#stream
-    return new Promise((resolve) => {
-      if (this.isClosed || !stream.writableNeedDrain) return resolve()
-      const done = (): void => {
-        stream.off('drain', done)
-        stream.off('close', done)
-        resolve()
-      }
-      stream.on('drain', done)
-      stream.on('close', done)
-    })
+    return this.isClosed || !this.#stream.writableNeedDrain ? Promise.resolve() : drained(this.#stream)
   }
 
   /** The window of the stream limits what waits for a slow reader. */
