@@ -12,7 +12,6 @@ export interface Kind {
   readonly isNamespaced: boolean
   readonly verbs: readonly string[]
   readonly shortNames: readonly string[]
-  readonly categories: readonly string[]
   /** Names of subresources, such as `log` and `scale`. */
   readonly subresources: readonly string[]
 }
@@ -24,7 +23,6 @@ interface DiscoveryResource {
   readonly singularResource?: string
   readonly verbs?: readonly string[]
   readonly shortNames?: readonly string[]
-  readonly categories?: readonly string[]
   readonly subresources?: readonly { readonly subresource: string }[]
 }
 
@@ -64,7 +62,7 @@ export function kindsOf({ items = [] }: Discovery): readonly Kind[] {
 }
 
 function kindOf(group: string, version: string, resource: DiscoveryResource): Kind {
-  const { verbs = [], shortNames = [], categories = [], subresources = [] } = resource
+  const { verbs = [], shortNames = [], subresources = [] } = resource
   return {
     group,
     version,
@@ -74,7 +72,6 @@ function kindOf(group: string, version: string, resource: DiscoveryResource): Ki
     isNamespaced: resource.scope === 'Namespaced',
     verbs,
     shortNames,
-    categories,
     subresources: subresources.map(({ subresource }) => subresource),
   }
 }

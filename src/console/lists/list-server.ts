@@ -13,8 +13,6 @@ export interface ListServerTools extends FollowTools {
 const POST_EVERY_MS = 100
 /** Hidden pages keep their watches for so long. */
 const HIDDEN_MS = 30_000
-const STATUS_COLUMNS = ['Status', 'Phase', 'Type']
-const MAX_COUNTS = 12
 
 export class ListServer {
   readonly #tools: ListServerTools
@@ -172,7 +170,6 @@ class FollowedList {
     const ordered = this.#rows.ordered(this.#view)
     const { columns } = this.#rows
     const from = Math.max(0, Math.min(this.#view.from, ordered.length - this.#view.count))
-    const status = STATUS_COLUMNS.find((name) => columns.some((column) => column.name === name)) ?? ''
     this.#tools.post({
       id: this.#id,
       state: this.#state,
@@ -182,7 +179,6 @@ class FollowedList {
       shown: ordered.length,
       from,
       rows: ordered.slice(from, from + this.#view.count),
-      counts: this.#rows.counts(status, MAX_COUNTS),
     })
   }
 }

@@ -16,8 +16,6 @@ export interface Row {
   readonly version: string
   /** Milliseconds since 1970; 0 if unknown. */
   readonly createdAt: number
-  /** It is being deleted. */
-  readonly isDeleting: boolean
   readonly labels: Readonly<Record<string, string>>
   readonly cells: readonly Cell[]
 }
@@ -68,6 +66,4 @@ export interface FromWorker {
   /** Index of `rows[0]` among those shown. */
   readonly from: number
   readonly rows: readonly Row[]
-  /** Rows by the text of the status column, for kinds that have one. */
-  readonly counts: Readonly<Record<string, number>>
 }

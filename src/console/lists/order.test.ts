@@ -10,7 +10,7 @@ const column = (name: string): Column => ({ name, type: 'string', format: '', de
 const COLUMNS = ['Name', 'Status', 'Restarts'].map(column)
 
 function row(name: string, more: Partial<Row> = {}): Row {
-  const base = { uid: name, namespace: 'default', name, version: '1', createdAt: 0, isDeleting: false, labels: {} }
+  const base = { uid: name, namespace: 'default', name, version: '1', createdAt: 0, labels: {} }
   return { ...base, cells: [name, 'Running', '0'], ...more }
 }
 
@@ -82,14 +82,5 @@ describe('OrderedRows', () => {
         expected.map(({ name }) => name),
       )
     }
-  })
-
-  it('counts the rows by a column', () => {
-    const rows = new OrderedRows()
-    rows.columns = COLUMNS
-    for (const name of ['a', 'b']) rows.put(row(name))
-    rows.put(row('c', { cells: ['c', 'Pending', '0'] }))
-    assert.deepEqual(rows.counts('Status', 10), { Running: 2, Pending: 1 })
-    assert.deepEqual(rows.counts('Missing', 10), {})
   })
 })

@@ -47,16 +47,4 @@ export class OrderedRows {
     this.#changed = new Set()
     return this.#ordered
   }
-
-  /** How many rows have each text in a column; the most frequent first. */
-  counts(column: string, limit: number): Readonly<Record<string, number>> {
-    const at = this.columns.findIndex(({ name }) => name === column)
-    if (at < 0) return {}
-    const counts = new Map<string, number>()
-    for (const { cells } of this.#rows.values()) {
-      const text = String(cells[at] ?? '')
-      counts.set(text, (counts.get(text) ?? 0) + 1)
-    }
-    return Object.fromEntries([...counts].sort(([, a], [, b]) => b - a).slice(0, limit))
-  }
 }

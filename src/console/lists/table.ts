@@ -28,7 +28,6 @@ interface PartialObject {
     readonly namespace?: string
     readonly resourceVersion?: string
     readonly creationTimestamp?: string
-    readonly deletionTimestamp?: string
     readonly labels?: Readonly<Record<string, string>>
   }
 }
@@ -61,7 +60,6 @@ function rowOf({ metadata = {} }: PartialObject, cells: readonly Cell[]): Row {
     name,
     version,
     createdAt: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
-    isDeleting: metadata.deletionTimestamp !== undefined,
     labels: metadata.labels ?? NO_LABELS,
     cells,
   }

@@ -14,7 +14,6 @@ const kind = (name: string, plural: string, shortNames: readonly string[]): Kind
   isNamespaced: true,
   verbs: [],
   shortNames,
-  categories: [],
   subresources: [],
 })
 

@@ -60,7 +60,7 @@ describe('the rows in sight', () => {
 })
 
 describe('groupKinds()', () => {
-  const rest = { version: 'v1', singular: '', isNamespaced: true, verbs: [], shortNames: [], categories: [] }
+  const rest = { version: 'v1', singular: '', isNamespaced: true, verbs: [], shortNames: [] }
   const kind = (plural: string, group: string, name: string): Kind => ({
     ...rest,
     group,
