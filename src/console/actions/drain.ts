@@ -29,7 +29,7 @@ export interface DrainOptions {
   readonly signal: AbortSignal
 }
 
-/** As kubectl drain does: a budget refuses for now. */
+/** As kubectl drain: a PodDisruptionBudget may permit the eviction later. */
 const RETRY_MS = 5000
 const LOOK_MS = 1000
 

@@ -131,5 +131,5 @@ function conflictText(conflicts: readonly Conflict[]): string {
 
 function refusalText({ message, code }: RequestError, { type }: EditPlan): string {
   const isTest = type === 'patch' && code === 422 && message.includes('test')
-  return isTest ? `Somebody has changed these fields meanwhile. ${message}` : message
+  return isTest ? `Another client changed these fields meanwhile. ${message}` : message
 }

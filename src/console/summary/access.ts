@@ -1,4 +1,4 @@
-/** Summaries of RBAC: rules as a table, and who is bound. */
+/** Summaries of RBAC objects: the rules of roles as a table, and the subjects of bindings. */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject } from '#apis/rbac/v1.ts'
 
 import { type Cell, fields, link, type Section, table, type Value } from './section.ts'
