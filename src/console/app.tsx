@@ -5,10 +5,11 @@ import { useEffect, useState } from 'preact/hooks'
 import { RequestError } from './api/request.ts'
 import { loadSession, session } from './browser/session.ts'
 import { ClusterPage } from './pages/cluster-page.tsx'
+import { CLUSTER_VIEWS } from './pages/cluster-views.ts'
 import { ClustersPage } from './pages/clusters-page.tsx'
-import { CreatePage } from './pages/create-page.tsx'
 import { ListPage } from './pages/list-page.tsx'
 import type { ObjectPageProps } from './pages/object-page.tsx'
+import { ViewPage } from './pages/view-page.tsx'
 import { Shortcuts } from './palette/shortcuts.tsx'
 import { Frame } from './parts/frame.tsx'
 import { Lazy } from './parts/lazy.tsx'
@@ -17,6 +18,7 @@ import type { Page } from './routing/location.ts'
 import { location } from './routing/router.tsx'
 import { ExpiredSession } from './server/expired-session.tsx'
 import { LoginPage } from './server/login-page.tsx'
+import { SERVER_VIEWS } from './server/server-views.ts'
 
 export function App(): VNode {
   const [error, setError] = useState<RequestError>()
@@ -60,12 +62,12 @@ function contentOf(page: Page): VNode {
       return <ListPage key={`${page.cluster}/${page.kind.group}/${page.kind.plural}`} {...page} />
     case 'object':
       return <Lazy key={keyOf(page)} load={loadObjectPage} props={page} />
-    case 'create':
-      return <CreatePage key={page.cluster} cluster={page.cluster} />
+    case 'cluster-view':
+      return <ViewPage key={`${page.cluster}/${page.view}`} views={CLUSTER_VIEWS} name={page.view} props={page} />
     case 'clusters':
       return <ClustersPage />
-    case 'server':
-      return <Notice title="This page does not exist" text={`There is no page "${page.name}".`} />
+    case 'server-view':
+      return <ViewPage key={page.view} views={SERVER_VIEWS} name={page.view} props={page} />
   }
 }
 

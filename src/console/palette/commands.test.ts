@@ -26,6 +26,7 @@ const commands = commandsOf({
     kind('Deployment', 'deployments', ['deploy']),
   ],
   namespace: '',
+  user: null,
 })
 
 describe('fitting() for the palette', () => {
@@ -38,6 +39,7 @@ describe('fitting() for the palette', () => {
     ['dpm', 'Deployments'],
     ['laptop', 'laptop'],
     ['dark', 'Switch theme'],
+    ['apply', 'Create'],
     ['xyzzy', undefined],
   ]
   for (const [text, first] of cases) {

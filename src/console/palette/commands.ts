@@ -1,7 +1,10 @@
 /** The commands of the palette, and which of them fit the typed words. The words of k9s work: `po`, `ns web`. */
 import type { Kind } from '../api/kinds.ts'
+import type { SessionUser } from '../browser/session.ts'
+import { type ClusterView, viewsOf } from '../pages/cluster-views.ts'
 import { qualified, titleOf } from '../parts/kind-groups.ts'
 import type { Page } from '../routing/location.ts'
+import { type ServerView, serverViewsFor } from '../server/server-views.ts'
 
 export interface Command {
   readonly title: string
@@ -22,13 +25,17 @@ export interface Surroundings {
   readonly clusters: readonly { readonly name: string; readonly displayName: string }[]
   readonly kinds: readonly Kind[]
   readonly namespace: string
+  /** Of a management server; null in `hyperkube up`. */
+  readonly user: SessionUser | null
 }
 
-export function commandsOf({ cluster, clusters, kinds, namespace }: Surroundings): readonly Command[] {
+export function commandsOf({ cluster, clusters, kinds, namespace, user }: Surroundings): readonly Command[] {
   const ns = namespace === '' ? {} : { ns: namespace }
   return [
     ...(cluster === undefined ? [] : kinds.map((kind) => listCommand(cluster, kind, ns))),
     ...(cluster === undefined ? [] : [openCommand('Overview', { page: 'cluster', cluster })]),
+    ...(cluster === undefined ? [] : viewsOf(kinds).map((view) => viewCommand(cluster, view, ns))),
+    ...(user === null ? [] : serverViewsFor(user).map(serverViewCommand)),
     ...clusters.map(({ name, displayName }) => ({
       ...openCommand(displayName, { page: 'cluster', cluster: name }),
       hint: 'Cluster',
@@ -47,6 +54,17 @@ function listCommand(cluster: string, kind: Kind, query: Readonly<Record<string,
     words: [...shortNames, plural, singular, kind.kind.toLowerCase(), qualified(kind), titleOf(kind).toLowerCase()],
     action: { type: 'open', page: { page: 'list', cluster, kind }, query: kind.isNamespaced ? query : {} },
   }
+}
+
+function viewCommand(cluster: string, view: ClusterView, query: Readonly<Record<string, string>>): Command {
+  const { name, title, words } = view
+  const page = { page: 'cluster-view', cluster, view: name } as const
+  return { title, hint: '', words: [title.toLowerCase(), name, ...words], action: { type: 'open', page, query } }
+}
+
+function serverViewCommand({ name, title, words }: ServerView): Command {
+  const page = { page: 'server-view', view: name, item: '' } as const
+  return { title, hint: 'Server', words: [title.toLowerCase(), name, ...words], action: { type: 'open', page } }
 }
 
 function openCommand(title: string, page: Page): Command {

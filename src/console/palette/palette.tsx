@@ -94,5 +94,6 @@ function available(): readonly Command[] {
     clusters: session.value?.clusters ?? [],
     kinds: cluster === undefined ? [] : kindsOfCluster(cluster).value.kinds,
     namespace: query['ns'] ?? '',
+    user: session.value?.mode === 'many-clusters' ? session.value.user : null,
   })
 }

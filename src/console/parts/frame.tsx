@@ -4,7 +4,7 @@ import type { ComponentChildren, VNode } from 'preact'
 import { session } from '../browser/session.ts'
 import { switchTheme, theme } from '../browser/theme.ts'
 import { Link, location } from '../routing/router.tsx'
-import { Navigation } from './navigation.tsx'
+import { Navigation, ServerNavigation } from './navigation.tsx'
 
 export function Frame({ children }: { readonly children: ComponentChildren }): VNode {
   const { page } = location.value
@@ -30,8 +30,8 @@ export function Frame({ children }: { readonly children: ComponentChildren }): V
         </button>
         <span class="bar-user">{session.value?.user?.displayName ?? session.value?.user?.username ?? ''}</span>
       </header>
-      <nav class="side" aria-label="Kinds">
-        {cluster !== undefined && <Navigation cluster={cluster} />}
+      <nav class="side" aria-label={cluster === undefined ? 'Pages' : 'Kinds'}>
+        {cluster === undefined ? <ServerNavigation /> : <Navigation cluster={cluster} />}
       </nav>
       <main id="content" tabIndex={-1}>
         {children}

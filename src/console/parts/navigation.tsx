@@ -1,9 +1,15 @@
-/** The navigation of a cluster: its kinds in groups that people look for, custom kinds included. */
+/**
+ * The navigation of a cluster: its views, and its kinds in groups that people look for, custom kinds included. Outside of
+ * clusters: the views of the management server.
+ */
 import type { VNode } from 'preact'
 
 import type { Kind } from '../api/kinds.ts'
 import { kindsOfCluster, reloadKinds } from '../browser/kinds-of-cluster.ts'
+import { session } from '../browser/session.ts'
+import { viewsOf } from '../pages/cluster-views.ts'
 import { Link, location } from '../routing/router.tsx'
+import { serverViewsFor } from '../server/server-views.ts'
 import { keptQuery } from './grid-row.tsx'
 import { groupKinds, qualified, titleOf } from './kind-groups.ts'
 
@@ -17,11 +23,13 @@ export function Navigation({ cluster }: { readonly cluster: string }): VNode {
             Overview
           </Link>
         </li>
-        <li>
-          <Link to={{ page: 'create', cluster }} query={keptQuery()} current={location.value.page.page === 'create'}>
-            Create
-          </Link>
-        </li>
+        {viewsOf(kinds).map(({ name, title }) => (
+          <li key={name}>
+            <Link to={{ page: 'cluster-view', cluster, view: name }} query={keptQuery()} current={isView(name)}>
+              {title}
+            </Link>
+          </li>
+        ))}
       </ul>
       {groupKinds(kinds).map(({ title, isOpen, kinds: listed }) => (
         <details key={title} open={isOpen}>
@@ -44,6 +52,33 @@ export function Navigation({ cluster }: { readonly cluster: string }): VNode {
       )}
     </>
   )
+}
+
+/** Outside of clusters. `hyperkube up` has no users and no views of its own. */
+export function ServerNavigation(): VNode | null {
+  const { mode, user = null } = session.value ?? {}
+  if (mode !== 'many-clusters' || user === null) return null
+  return (
+    <ul class="side-top">
+      <li>
+        <Link to={{ page: 'clusters' }} current={location.value.page.page === 'clusters'}>
+          Clusters
+        </Link>
+      </li>
+      {serverViewsFor(user).map(({ name, title }) => (
+        <li key={name}>
+          <Link to={{ page: 'server-view', view: name, item: '' }} current={isView(name)}>
+            {title}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function isView(name: string): boolean {
+  const { page } = location.value
+  return (page.page === 'cluster-view' || page.page === 'server-view') && page.view === name
 }
 
 function KindLink({ cluster, kind }: { readonly cluster: string; readonly kind: Kind }): VNode {

@@ -25,8 +25,9 @@ const CASES: readonly (readonly [url: string, location: Location])[] = [
       query: {},
     },
   ],
-  ['/ui/c/local/create?ns=a', { page: { page: 'create', cluster: 'local' }, query: { ns: 'a' } }],
-  ['/ui/users', { page: { page: 'server', name: 'users' }, query: {} }],
+  ['/ui/c/local/create?ns=a', { page: { page: 'cluster-view', cluster: 'local', view: 'create' }, query: { ns: 'a' } }],
+  ['/ui/users', { page: { page: 'server-view', view: 'users', item: '' }, query: {} }],
+  ['/ui/users/u-1', { page: { page: 'server-view', view: 'users', item: 'u-1' }, query: {} }],
 ]
 
 describe('locations of the console', () => {

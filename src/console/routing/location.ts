@@ -5,10 +5,10 @@
  * |---|---|
  * | `/` | the clusters |
  * | `/c/<cluster>` | overview of a cluster |
- * | `/c/<cluster>/create` | create objects |
+ * | `/c/<cluster>/<view>` | a view of a cluster: create objects, search, … |
  * | `/c/<cluster>/<group or core>/<version>/<plural>` | list |
  * | `/c/<cluster>/<group or core>/<version>/<plural>/<namespace or _>/<name>/<tab>` | one object |
- * | `/<page>` | a page of the management server: users, tokens, settings |
+ * | `/<view>/<item>` | a view of the management server: users, tokens, … and one of its items |
  */
 
 export interface KindInUrl {
@@ -20,7 +20,8 @@ export interface KindInUrl {
 export type Page =
   | { readonly page: 'clusters' }
   | { readonly page: 'cluster'; readonly cluster: string }
-  | { readonly page: 'create'; readonly cluster: string }
+  /** Its name is one of `CLUSTER_VIEWS`. */
+  | { readonly page: 'cluster-view'; readonly cluster: string; readonly view: string }
   | { readonly page: 'list'; readonly cluster: string; readonly kind: KindInUrl }
   | {
       readonly page: 'object'
@@ -31,7 +32,8 @@ export type Page =
       readonly name: string
       readonly tab: string
     }
-  | { readonly page: 'server'; readonly name: string }
+  /** Its name is one of `SERVER_VIEWS`. `item` may be empty. */
+  | { readonly page: 'server-view'; readonly view: string; readonly item: string }
 
 export interface Location {
   readonly page: Page
@@ -57,9 +59,9 @@ function pageOf([
   tab = '',
 ]: string[]): Page {
   if (first === undefined) return { page: 'clusters' }
-  if (first !== 'c') return { page: 'server', name: first }
-  if (group === 'create' && version === '') return { page: 'create', cluster }
-  if (group === undefined || plural === '') return { page: 'cluster', cluster }
+  if (first !== 'c') return { page: 'server-view', view: first, item: cluster }
+  if (group === undefined) return { page: 'cluster', cluster }
+  if (plural === '') return { page: 'cluster-view', cluster, view: group }
   const kind = { group: group === 'core' ? '' : group, version, plural }
   if (name === undefined) return { page: 'list', cluster, kind }
   return { page: 'object', cluster, kind, namespace: namespace === '_' ? '' : namespace, name, tab }
@@ -81,9 +83,9 @@ export function formatLocation({ page, query }: Location): string {
 
 function formatPage(page: Page): string {
   if (page.page === 'clusters') return '/'
-  if (page.page === 'server') return join(page.name)
+  if (page.page === 'server-view') return join(page.view, ...(page.item === '' ? [] : [page.item]))
   if (page.page === 'cluster') return join('c', page.cluster)
-  if (page.page === 'create') return join('c', page.cluster, 'create')
+  if (page.page === 'cluster-view') return join('c', page.cluster, page.view)
   const { cluster, kind } = page
   const list = join('c', cluster, kind.group === '' ? 'core' : kind.group, kind.version, kind.plural)
   if (page.page === 'list') return list

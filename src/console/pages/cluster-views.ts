@@ -1,0 +1,35 @@
+/**
+ * The views of a cluster beside its overview and its lists. The navigation, the palette and the addresses
+ * `/ui/c/<cluster>/<name>` read this table. Each view is a file of the bundle that the browser loads when it is opened.
+ */
+import type { ComponentType } from 'preact'
+
+import type { Kind } from '../api/kinds.ts'
+
+export interface ClusterViewProps {
+  readonly cluster: string
+}
+
+export interface ClusterView {
+  /** The last part of its address. */
+  readonly name: string
+  readonly title: string
+  /** Other lower-case words by which the palette finds it. */
+  readonly words: readonly string[]
+  /** Default: every cluster has it. */
+  readonly isIn?: (kinds: readonly Kind[]) => boolean
+  readonly load: () => Promise<ComponentType<ClusterViewProps>>
+}
+
+export const CLUSTER_VIEWS: readonly ClusterView[] = [
+  {
+    name: 'create',
+    title: 'Create',
+    words: ['apply', 'new', 'yaml'],
+    load: async () => (await import('../editor/create-view.tsx')).CreateView,
+  },
+]
+
+export function viewsOf(kinds: readonly Kind[]): readonly ClusterView[] {
+  return CLUSTER_VIEWS.filter(({ isIn }) => isIn === undefined || isIn(kinds))
+}

@@ -1,0 +1,28 @@
+/**
+ * The views of the management server beside its clusters. The navigation, the palette and the addresses
+ * `/ui/<name>/<item>` read this table. Each view is a file of the bundle that the browser loads when it is opened.
+ */
+import type { ComponentType } from 'preact'
+
+import type { SessionUser } from '../browser/session.ts'
+
+export interface ServerViewProps {
+  /** The second part of the address: the name of one user, for example. Empty: all. */
+  readonly item: string
+}
+
+export interface ServerView {
+  readonly name: string
+  readonly title: string
+  /** Other lower-case words by which the palette finds it. */
+  readonly words: readonly string[]
+  /** Default: all users. The server decides what they get. */
+  readonly isFor?: (user: SessionUser) => boolean
+  readonly load: () => Promise<ComponentType<ServerViewProps>>
+}
+
+export const SERVER_VIEWS: readonly ServerView[] = []
+
+export function serverViewsFor(user: SessionUser): readonly ServerView[] {
+  return SERVER_VIEWS.filter(({ isFor }) => isFor === undefined || isFor(user))
+}
