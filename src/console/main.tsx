@@ -2,6 +2,7 @@
 import './style/tokens.css'
 import './style/layout.css'
 import './style/logs.css'
+import './style/metrics.css'
 import './style/parts.css'
 import './style/objects.css'
 import { render } from 'preact'

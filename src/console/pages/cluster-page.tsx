@@ -1,5 +1,5 @@
 /** The overview of a cluster: how much is there, and what needs attention. */
-import type { VNode } from 'preact'
+import type { ComponentType, VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 
 import { clusterPath, type KindAddress, listPath } from '../api/kinds.ts'
@@ -7,6 +7,7 @@ import { sendForJson } from '../api/request.ts'
 import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
 import { ShortList } from '../overview/short-list.tsx'
 import { qualified } from '../parts/kind-groups.ts'
+import { Lazy } from '../parts/lazy.tsx'
 import { Link } from '../routing/router.tsx'
 
 const core = (plural: string): KindAddress => ({ group: '', version: 'v1', plural })
@@ -44,6 +45,7 @@ export function ClusterPage({ cluster }: { readonly cluster: string }): VNode {
           </li>
         ))}
       </ul>
+      <Lazy load={loadUse} props={{ cluster }} />
       {isServed(core('nodes')) && <ShortList title="Nodes" cluster={cluster} kind={core('nodes')} sort="Status" />}
       <ShortList
         title="Pods that are not running"
@@ -63,6 +65,12 @@ export function ClusterPage({ cluster }: { readonly cluster: string }): VNode {
       />
     </section>
   )
+}
+
+/** The lists do not wait for it. */
+async function loadUse(): Promise<ComponentType<{ readonly cluster: string }>> {
+  const { ClusterUse } = await import('../metrics/cluster-use.tsx')
+  return ClusterUse
 }
 
 function Version({ cluster }: { readonly cluster: string }): VNode {

@@ -3,6 +3,7 @@ import type { VNode } from 'preact'
 
 import type { KubeObject } from '#meta/object.ts'
 
+import { UseView } from '../metrics/use-view.tsx'
 import { podsOf } from '../objects/pods-of.ts'
 import type { Cause } from '../why/cause.ts'
 import { WhyView } from '../why/why-view.tsx'
@@ -28,6 +29,7 @@ export function SummaryView({ cluster, object, causes }: SummaryViewProps): VNod
   return (
     <div class="boxes">
       <WhyView cluster={cluster} causes={causes} />
+      <UseView cluster={cluster} object={object} />
       {sections?.map((section) => (
         <SectionView key={section.title} cluster={cluster} section={section} />
       ))}
