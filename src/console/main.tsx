@@ -5,6 +5,7 @@ import './style/logs.css'
 import './style/metrics.css'
 import './style/parts.css'
 import './style/objects.css'
+import './style/server.css'
 import { render } from 'preact'
 
 import { App } from './app.tsx'

@@ -57,9 +57,11 @@ export class ManagementObjects {
     return [...this.#informers.of(kind).list()]
   }
 
-  /** Called for each added, changed and deleted object, and for those that exist. */
-  listen<T extends KubeObject>(kind: Kind<T>, changed: (object: T, isDeleted: boolean) => void): void {
-    this.#informers.of(kind).listen({
+  /**
+   * Called for each added, changed and deleted object, and at once for those that exist. Returns a function that ends it.
+   */
+  listen<T extends KubeObject>(kind: Kind<T>, changed: (object: T, isDeleted: boolean) => void): () => void {
+    return this.#informers.of(kind).listen({
       added: (object) => changed(object, false),
       updated: (object) => changed(object, false),
       deleted: (object) => changed(object, true),

@@ -51,6 +51,7 @@ import { createUpController, type UpTools } from './up-clusters/controller.ts'
 import { UpLinks } from './up-clusters/links.ts'
 import type { UpPrograms } from './up-clusters/programs.ts'
 import { upRoutes, upSource } from './up-clusters/routes.ts'
+import { ObjectWatches } from './watches/object-watches.ts'
 
 export interface ManagementPlan extends ReplicaPlan {
   /** Where people and agents connect. */
@@ -238,7 +239,8 @@ function createParts(plan: ManagementPlan, foundation: Foundation): Parts {
   const { people, memberships } = accounts
   const hub = createTunnelHub(clock)
   const open = new OpenRequests(objects)
-  const basic = { ...accounts, objects, open, serverUrl, ca }
+  const watches = new ObjectWatches({ objects, memberships, open })
+  const basic = { ...accounts, objects, open, watches, serverUrl, ca }
   const { local, upLinks, machines } = openLinks(foundation, { ...basic, hub })
   const { links, ways: tunnels } = machines
   const { dataDir } = plan

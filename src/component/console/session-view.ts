@@ -20,6 +20,8 @@ export interface SessionUser {
   readonly isAdministrator: boolean
   readonly mustChangePassword: boolean
   readonly groups: readonly string[]
+  /** In the mode `many-clusters`: the permissions at the routes of the server, such as `manage users`. */
+  readonly rights?: readonly string[]
 }
 
 export interface LoginProvider {

@@ -10,6 +10,13 @@ export interface SessionUser {
   readonly isAdministrator?: boolean
   readonly mustChangePassword?: boolean
   readonly groups?: readonly string[]
+  /** Of a management server: the permissions at its routes, such as `manage users`. */
+  readonly rights?: readonly string[]
+}
+
+/** Of the user of this page, at the routes of a management server. */
+export function hasRight(right: string): boolean {
+  return session.value?.user?.rights?.includes(right) === true
 }
 
 export interface LoginProvider {

@@ -1,12 +1,12 @@
 /** The first page: the clusters of this server. */
-import type { VNode } from 'preact'
+import type { ComponentType, VNode } from 'preact'
 
 import { session } from '../browser/session.ts'
+import { Lazy } from '../parts/lazy.tsx'
 import { Link } from '../routing/router.tsx'
-import { ManagedClustersPage } from '../server/clusters-page.tsx'
 
 export function ClustersPage(): VNode {
-  if (session.value?.mode === 'many-clusters') return <ManagedClustersPage />
+  if (session.value?.mode === 'many-clusters') return <Lazy load={loadManaged} props={{}} />
   return (
     <section class="page">
       <h1>Clusters</h1>
@@ -21,4 +21,9 @@ export function ClustersPage(): VNode {
       </div>
     </section>
   )
+}
+
+async function loadManaged(): Promise<ComponentType> {
+  const { ManagedClustersPage } = await import('../server/clusters-page.tsx')
+  return ManagedClustersPage
 }

@@ -7,6 +7,8 @@ import { Notice } from '../parts/notice.tsx'
 interface View<P> {
   readonly name: string
   readonly title: string
+  /** Its component shows the title. */
+  readonly hasOwnHead?: boolean
   readonly load: () => Promise<ComponentType<P>>
 }
 
@@ -21,9 +23,11 @@ export function ViewPage<P>({ views, name, props }: ViewPageProps<P>): VNode {
   if (view === undefined) return <Notice title="This page does not exist" text={`There is no page "${name}".`} />
   return (
     <section class="page">
-      <header class="page-head">
-        <h1>{view.title}</h1>
-      </header>
+      {view.hasOwnHead !== true && (
+        <header class="page-head">
+          <h1>{view.title}</h1>
+        </header>
+      )}
       <Lazy load={view.load} props={props} />
     </section>
   )

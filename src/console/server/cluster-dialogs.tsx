@@ -1,10 +1,13 @@
-/** The dialogs that add and remove clusters. */
+/** The dialogs that add clusters. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 
+import { RequestError } from '../api/request.ts'
+import { SelectField } from '../parts/choices.tsx'
+import { CopyButton } from '../parts/copy-button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
-import { importCluster, type ManagedCluster, type Registration, removeCluster, startUpCluster } from './clusters.ts'
+import { importCluster, type Registration, saveAuthority, startUpCluster } from './cluster-requests.ts'
 
 interface Closing {
   /** Called when the dialog is over. */
@@ -26,25 +29,56 @@ export function ImportDialog({ close }: Closing): VNode {
           <Field name="displayName" label="Name" />
         </Form>
       ) : (
-        <>
-          <p>
-            Run this command with kubectl of the cluster&apos;s administrator. It contains a token, which is shown here
-            only and ends after its first use.
-          </p>
-          <pre class="command">{made.command ?? made.token}</pre>
-          <div class="form-actions">
-            <button type="button" onClick={() => void navigator.clipboard.writeText(made.command ?? made.token ?? '')}>
-              Copy
-            </button>
-            <button type="button" class="primary" onClick={close}>
-              Done
-            </button>
-          </div>
-        </>
+        <AgentCommand registration={made} close={close} />
       )}
     </Dialog>
   )
 }
+
+/** The command with which the agent of an imported cluster is installed. */
+export function AgentCommand({
+  registration: { command, token = '' },
+  close,
+}: Closing & { readonly registration: Omit<Registration, 'cluster'> }): VNode {
+  return (
+    <>
+      <p>
+        {command === undefined
+          ? 'Give the agent this token. It is shown here only.'
+          : 'Run this command with kubectl of the administrator of the cluster. It contains a token that is valid for a day and is shown here only.'}
+      </p>
+      <pre class="command" role="region" aria-label="Command" tabIndex={0}>
+        {command ?? token}
+      </pre>
+      {command?.includes('hyperkube-ca.crt') === true && <AuthorityHint />}
+      <div class="form-actions">
+        <CopyButton text={command ?? token} name={command === undefined ? 'the token' : 'the command'} />
+        <button type="button" class="primary" onClick={close}>
+          Done
+        </button>
+      </div>
+    </>
+  )
+}
+
+/** curl and kubectl do not know the authority of this server otherwise. */
+function AuthorityHint(): VNode {
+  return (
+    <p>
+      {'The command reads the authority of this server from the file '}
+      <code>hyperkube-ca.crt</code>
+      {'. '}
+      <button type="button" class="quiet" onClick={() => void saveAuthority()}>
+        Save hyperkube-ca.crt
+      </button>
+    </p>
+  )
+}
+
+const RUNTIMES = [
+  { value: 'simulated', text: 'Simulated: pods become ready and end, but run no containers' },
+  { value: 'containerd', text: 'With containers: the server needs containerd and the rights of root' },
+]
 
 export function UpDialog({ close }: Closing): VNode {
   return (
@@ -53,60 +87,17 @@ export function UpDialog({ close }: Closing): VNode {
         label="Start a cluster"
         action="Start"
         cancel={close}
-        submit={async ({ displayName = '', nodes = '' }) => {
-          await startUpCluster(displayName, Number(nodes))
+        submit={async ({ displayName = '', runtime = '', nodes = '' }) => {
+          if (!/^\d+$/.test(nodes.trim()))
+            throw new RequestError({ code: 400, message: `"${nodes}" is not a number of nodes` })
+          await startUpCluster(displayName, runtime, Number(nodes))
           close()
         }}
       >
-        <p>Its nodes are simulated: pods become ready and end, but run no containers.</p>
         <Field name="displayName" label="Name" />
-        <Field name="nodes" label="Nodes" value="3" />
+        <SelectField name="runtime" label="Nodes" choices={RUNTIMES} />
+        <Field name="nodes" label="Number of nodes" value="3" />
       </Form>
     </Dialog>
   )
 }
-
-export function RemoveDialog({ cluster, close }: Closing & { readonly cluster: ManagedCluster }): VNode {
-  const { metadata, spec } = cluster
-  const [left, setLeft] = useState<readonly string[]>()
-  if (left !== undefined && left.length > 0) {
-    return (
-      <Dialog title={`${spec.displayName} was removed`} close={close}>
-        <p>This server could not remove from the cluster:</p>
-        <ul>
-          {left.map((one) => (
-            <li key={one}>{one}</li>
-          ))}
-        </ul>
-        <button type="button" class="primary" onClick={close}>
-          Done
-        </button>
-      </Dialog>
-    )
-  }
-  return (
-    <Dialog title={`Remove ${spec.displayName}`} close={close}>
-      <Form
-        label={`Remove ${spec.displayName}`}
-        action="Remove"
-        isDangerous
-        cancel={close}
-        submit={async () => {
-          const rest = await removeCluster(metadata.name)
-          if (rest.length === 0) close()
-          else setLeft(rest)
-        }}
-      >
-        <p>{CONSEQUENCES[spec.source]}</p>
-      </Form>
-    </Dialog>
-  )
-}
-
-const CONSEQUENCES = {
-  local: '',
-  imported:
-    'This server forgets the cluster and removes its agent, roles and tokens from it. The workloads of the cluster stay.',
-  up: 'The cluster and all its data are deleted.',
-  built: 'Kubernetes and all its data are removed from the machines of the cluster.',
-} as const

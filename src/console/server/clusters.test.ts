@@ -24,7 +24,7 @@ const CASES: readonly (readonly [cluster: ManagedCluster, text: string, tone: st
   [cluster('imported', {}), 'Waits for its agent', 'busy', false],
   [
     cluster('imported', { Ready: 'False' }, { agent: { connectedAt: 'a', disconnectedAt: '14:02' } }),
-    'Disconnected since 14:02',
+    'Disconnected',
     'bad',
     false,
   ],
@@ -46,6 +46,12 @@ describe('stateOf()', () => {
       assert.deepEqual([state.text, state.tone, state.isReachable], [text, tone, isReachable])
     })
   }
+
+  it('names a cause of several conditions once', () => {
+    const one = cluster('imported', {})
+    const conditions = ['Connected', 'Ready'].map((type) => ({ type, status: 'False', message: 'away' }))
+    assert.deepEqual(stateOf({ ...one, status: { conditions } }).causes, ['Connected: away'])
+  })
 
   it('names what is wrong', () => {
     assert.deepEqual(stateOf(cluster('imported', { Ready: 'False' })).causes, ['Ready: Ready is False'])

@@ -18,10 +18,22 @@ export interface ServerView {
   readonly words: readonly string[]
   /** Default: all users. The server decides what they get. */
   readonly isFor?: (user: SessionUser) => boolean
+  /** Its component shows the title. */
+  readonly hasOwnHead?: boolean
   readonly load: () => Promise<ComponentType<ServerViewProps>>
 }
 
-export const SERVER_VIEWS: readonly ServerView[] = []
+export const SERVER_VIEWS: readonly ServerView[] = [
+  {
+    name: 'clusters',
+    title: 'Cluster',
+    words: [],
+    // It needs the name of a cluster.
+    isFor: () => false,
+    hasOwnHead: true,
+    load: async () => (await import('./cluster-page.tsx')).ManagedClusterPage,
+  },
+]
 
 export function serverViewsFor(user: SessionUser): readonly ServerView[] {
   return SERVER_VIEWS.filter(({ isFor }) => isFor === undefined || isFor(user))

@@ -38,6 +38,7 @@ describe('Memberships of a user', () => {
       listen: (kind, listener) => {
         assert.equal(kind.plural, Members.plural)
         change = listener as unknown as typeof change
+        return () => undefined
       },
     })
   })

@@ -1,6 +1,7 @@
 /** The HTTP routes of built clusters: their cluster file, private files, host keys and snapshots. */
 import { generateName, type KubeObject } from '#meta/object.ts'
 import { badRequestError, conflictError, notFoundError, serviceUnavailableError } from '#meta/status-errors.ts'
+import { clusterJsonSchema } from '#provision/file/cluster-json-schema.ts'
 import { readKnownHosts } from '#provision/ssh/known-hosts.ts'
 
 import { timeout } from '../clusters/cluster-status.ts'
@@ -48,6 +49,7 @@ export function buildRoutes(options: BuildRoutesOptions): readonly Route[] {
     personRoute('POST', '/v3/clusters/:cluster/files', owned(sendFile)),
     personRoute('POST', '/v3/clusters/:cluster/host-keys', owned(forgetHostKey)),
     personRoute('GET', '/v3/clusters/:cluster/snapshots', owned(listSnapshots)),
+    personRoute('GET', '/v3/cluster-file-schema', () => ({ status: 200, body: clusterJsonSchema() })),
   ]
 }
 

@@ -24,6 +24,7 @@ import type { ClusterUser } from '../links/link.ts'
 import type { ManagementObjects } from '../objects.ts'
 import type { Reply, Route } from '../port/route.ts'
 import type { OpenRequests } from '../proxy/open-requests.ts'
+import type { ObjectWatches } from '../watches/object-watches.ts'
 import { fileDigest } from './build-file.ts'
 import { operationName } from './context.ts'
 import { isEnded } from './decide.ts'
@@ -33,6 +34,7 @@ import { clusterOwner } from './secrets.ts'
 
 export interface OperationRoutesOptions extends ClusterAccess {
   readonly open: OpenRequests
+  readonly watches: ObjectWatches
 }
 
 const ONE = '/v3/clusters/:cluster/operations/:operation'
@@ -60,18 +62,18 @@ export function operationRoutes(options: OperationRoutesOptions): readonly Route
   ]
 }
 
-/** The newest first, without stages and steps. */
-function list(options: ClusterAccess, call: PersonCall): Reply {
+/** Without stages and steps. */
+function list(options: OperationRoutesOptions, call: PersonCall): Promise<Reply> {
   const { metadata } = ownedBuild(options, call)
-  const items = options.objects
-    .list(Operations)
-    .filter(({ spec }) => spec.cluster === metadata.name)
-    .toSorted((one, other) => ((one.metadata.name ?? '') < (other.metadata.name ?? '') ? 1 : -1))
-    .map(({ status, ...operation }) => {
+  return options.watches.serve(call, {
+    kind: Operations,
+    isVisible: ({ spec }) => spec.cluster === metadata.name,
+    view({ status, ...operation }) {
       const { stages: _, plan: __, ...short } = status ?? {}
       return viewOf({ ...operation, status: short } as Operation)
-    })
-  return { status: 200, body: { items } }
+    },
+    order: (one, other) => ((one.metadata.name ?? '') < (other.metadata.name ?? '') ? 1 : -1),
+  })
 }
 
 async function request(options: ClusterAccess, call: PersonCall): Promise<Reply> {

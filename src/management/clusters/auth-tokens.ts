@@ -121,6 +121,7 @@ function wantedIn(cluster: string, { cache, clock }: Context): AuthTokenObjects 
     list: (kind) => [...cache.list(kind)],
     listen(kind, changed) {
       for (const object of cache.list(kind)) changed(object, false)
+      return () => undefined
     },
   })
   const sources = { tokens: [...cache.list(Tokens)], user: (name: string) => cache.get(Users, name), memberships }

@@ -9,6 +9,7 @@ import { CLUSTER_OWNER, type Memberships } from '../access/memberships.ts'
 import type { Permissions } from '../access/permissions.ts'
 import { type Cluster, Clusters, LOCAL_CLUSTER } from '../kinds/cluster.ts'
 import { GROUP } from '../kinds/definition.ts'
+import type { User } from '../kinds/user.ts'
 import type { ManagementObjects } from '../objects.ts'
 import type { Person } from '../person.ts'
 import type { Reply, Route, RouteCall } from '../port/route.ts'
@@ -57,12 +58,18 @@ export function visibleCluster(
 /** Throws StatusError if the person is no owner of the cluster. */
 export function ownedCluster(options: Omit<ClusterAccess, 'permissions'>, call: PersonCall): Cluster {
   const cluster = visibleCluster(options, call)
-  const name = cluster.metadata.name ?? ''
-  const roles = options.memberships.clusterRoles(call.person.user, name)
-  const isOwner =
-    name === LOCAL_CLUSTER ? options.memberships.isAdministrator(call.person.user) : roles.includes(CLUSTER_OWNER)
-  if (!isOwner) throw forbiddenError(CLUSTERS, name, 'only owners of the cluster may do this')
+  if (!ownsCluster(options, call.person.user, cluster))
+    throw forbiddenError(CLUSTERS, cluster.metadata.name ?? '', 'only owners of the cluster may do this')
   return cluster
+}
+
+export function ownsCluster(
+  { memberships }: Pick<ClusterAccess, 'memberships'>,
+  user: User,
+  { metadata: { name = '' } }: Cluster,
+): boolean {
+  if (name === LOCAL_CLUSTER) return memberships.isAdministrator(user)
+  return memberships.clusterRoles(user, name).includes(CLUSTER_OWNER)
 }
 
 /** The field as a record, empty for an absent field. Throws StatusError for another type. */

@@ -10,6 +10,7 @@ import type { TunnelHub } from '../links/tunnel-hub.ts'
 import type { Person } from '../person.ts'
 import type { Reply, Route, RouteCall } from '../port/route.ts'
 import type { ClusterTurns } from '../turns.ts'
+import type { ObjectWatches } from '../watches/object-watches.ts'
 import { AGENT_NAMESPACE, agentManifest } from './agent-manifest.ts'
 import { clusterClient } from './cluster-client.ts'
 import { createRegistrationToken, isRegistrationToken } from './registration.ts'
@@ -18,6 +19,7 @@ import {
   type ClusterAccess,
   CLUSTERS,
   ownedCluster,
+  ownsCluster,
   type PersonCall,
   personRoute,
   refuseUnknown,
@@ -31,6 +33,7 @@ export interface ClusterRoutesOptions extends ClusterAccess {
   readonly links: ClusterLinks
   readonly hub: TunnelHub
   readonly turns: ClusterTurns
+  readonly watches: ObjectWatches
   /** `https://manager.example`. */
   readonly serverUrl: () => string
   /** PEM; undefined: the certificate of the server is from a public authority. */
@@ -44,7 +47,7 @@ export interface ClusterRoutesOptions extends ClusterAccess {
 
 export function clusterRoutes(options: ClusterRoutesOptions): readonly Route[] {
   return [
-    personRoute('GET', '/v3/clusters', ({ person }) => listClusters(options, person)),
+    personRoute('GET', '/v3/clusters', (call) => listClusters(options, call)),
     personRoute('POST', '/v3/clusters', (call) => createCluster(options, call)),
     personRoute('GET', '/v3/clusters/:cluster', (call) => ({
       status: 200,
@@ -63,22 +66,24 @@ export function clusterRoutes(options: ClusterRoutesOptions): readonly Route[] {
 }
 
 /** Only clusters in which the person has a role. */
-function listClusters(options: ClusterRoutesOptions, person: Person): Reply {
-  const { objects, memberships } = options
+function listClusters(options: ClusterRoutesOptions, call: PersonCall): Promise<Reply> {
+  const { memberships, watches } = options
+  const { person } = call
   const { user } = person
-  const isAdministrator = memberships.isAdministrator(user)
-  const items = objects
-    .list(Clusters)
-    .filter(({ metadata }) => isAdministrator || memberships.userIn(user, metadata.name ?? '') !== undefined)
-  return { status: 200, body: { items: items.map((cluster) => clusterView(options, person, cluster)) } }
+  return watches.serve(call, {
+    kind: Clusters,
+    isVisible: ({ metadata }) =>
+      memberships.isAdministrator(user) || memberships.userIn(user, metadata.name ?? '') !== undefined,
+    view: (cluster) => clusterView(options, person, cluster),
+  })
 }
 
 /** The cluster file is for owners: it may have more than members should know. */
-function clusterView({ memberships }: ClusterRoutesOptions, { user }: Person, cluster: Cluster): object {
+function clusterView(options: ClusterRoutesOptions, { user }: Person, cluster: Cluster): object {
   const { build, ...spec } = cluster.spec
-  const isOwner = memberships.clusterRoles(user, cluster.metadata.name ?? '').includes(CLUSTER_OWNER)
-  if (build === undefined || isOwner) return viewOf(cluster)
-  return viewOf({ ...cluster, spec: { ...spec, build: {} } } as Cluster)
+  const isOwner = ownsCluster(options, user, cluster)
+  const shown = build === undefined || isOwner ? cluster : { ...cluster, spec: { ...spec, build: {} } }
+  return { ...viewOf(shown), isOwner }
 }
 
 /** A cluster file may have thousands of lines. */

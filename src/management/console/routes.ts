@@ -6,6 +6,8 @@ import { failure } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
 
 import type { Memberships } from '../access/memberships.ts'
+import type { Permissions } from '../access/permissions.ts'
+import type { RouteVerb } from '../access/role-rules.ts'
 import type { ManagementObjects } from '../objects.ts'
 import type { People } from '../people/people.ts'
 import type { Reply, Route, RouteCall } from '../port/route.ts'
@@ -14,12 +16,22 @@ import { acceptFreshTokens } from '../replicas/fresh-tokens.ts'
 export interface ConsoleRoutesOptions {
   readonly people: Pick<People, 'providers' | 'authenticate'>
   readonly memberships: Pick<Memberships, 'isAdministrator'>
+  readonly permissions: Pick<Permissions, 'may'>
   readonly objects: Pick<ManagementObjects, 'get' | 'arrives'>
   readonly random: Random
   readonly version: string
   /** Default: the page of this package. */
   readonly consolePage?: URL | undefined
 }
+
+/** The permissions by which the page decides what it offers. Each route checks them again. */
+const SHOWN_RIGHTS: readonly (readonly [verb: RouteVerb, resource: string])[] = [
+  ['manage', 'users'],
+  ['manage', 'members'],
+  ['manage', 'roles'],
+  ['add', 'clusters'],
+  ['add', 'clustertemplates'],
+]
 
 interface SessionParts extends ConsoleRoutesOptions {
   readonly authenticate: People['authenticate']
@@ -55,7 +67,7 @@ async function showSession(options: SessionParts, call: RouteCall): Promise<Repl
 
 /** Null for credentials that are absent or not valid: the page asks for a log-in. */
 async function userOf(
-  { authenticate, memberships }: SessionParts,
+  { authenticate, memberships, permissions }: SessionParts,
   { exchange, address }: RouteCall,
 ): Promise<SessionUser | null> {
   const person = await authenticate(exchange, address).catch((error: unknown) => {
@@ -71,5 +83,8 @@ async function userOf(
     isAdministrator: memberships.isAdministrator(person.user),
     mustChangePassword: spec.mustChangePassword === true,
     groups: status?.groups ?? [],
+    rights: SHOWN_RIGHTS.filter(([verb, resource]) => permissions.may(person.user, verb, resource)).map((right) =>
+      right.join(' '),
+    ),
   }
 }

@@ -23,9 +23,11 @@ import { RegistrationTokens } from '../kinds/registration-token.ts'
 import { isAddress, labelsOf, taintsOf } from '../links/machine-parameters.ts'
 import type { ManagementObjects } from '../objects.ts'
 import type { Reply, Route } from '../port/route.ts'
+import type { ObjectWatches } from '../watches/object-watches.ts'
 import { type CommandPlan, machineCommands } from './commands.ts'
 
 export interface MachineRoutesOptions extends ClusterAccess {
+  readonly watches: ObjectWatches
   /** `https://manager.example`. */
   readonly serverUrl: () => string
   /** PEM; undefined: the certificate of the server is from a public authority. */
@@ -42,14 +44,15 @@ export function machineRoutes(options: MachineRoutesOptions): readonly Route[] {
 }
 
 /** Members of projects only may not see the addresses of machines. */
-function listMachines(options: MachineRoutesOptions, call: PersonCall): Reply {
-  const { objects, memberships } = options
+function listMachines(options: MachineRoutesOptions, call: PersonCall): Promise<Reply> {
+  const { memberships, watches } = options
   const { metadata } = visibleCluster(options, call)
   const { name = '' } = metadata
   const isMember =
     memberships.isAdministrator(call.person.user) || memberships.clusterRoles(call.person.user, name).length > 0
   if (!isMember) throw forbiddenError(CLUSTERS, name, 'only members of the cluster may see its machines')
-  return { status: 200, body: { items: machinesOf(objects, name).map(machineView) } }
+  const isVisible = ({ spec }: Machine): boolean => spec.cluster === name
+  return watches.serve(call, { kind: Machines, isVisible, view: machineView })
 }
 
 function machinesOf(objects: ManagementObjects, cluster: string): readonly Machine[] {

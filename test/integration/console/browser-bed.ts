@@ -135,7 +135,7 @@ async function openConsole(
   return { ...console, sockets }
 }
 
-async function launch(closing: AsyncDisposableStack): Promise<Browser> {
+export async function launch(closing: AsyncDisposableStack): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: CHROMIUM,
     // Chromium does not run as root otherwise.
@@ -145,7 +145,7 @@ async function launch(closing: AsyncDisposableStack): Promise<Browser> {
   return browser
 }
 
-function follow(page: Page, troubles: string[]): void {
+export function follow(page: Page, troubles: string[]): void {
   page.on('dialog', (dialog) => {
     troubles.push(`dialog: ${dialog.message()}`)
     void dialog.dismiss()
@@ -163,7 +163,7 @@ interface AxeResult {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
 }
 
-async function violationsOf(page: Page, theme: 'light' | 'dark'): Promise<readonly string[]> {
+export async function violationsOf(page: Page, theme: 'light' | 'dark'): Promise<readonly string[]> {
   await page.emulateMedia({ colorScheme: theme })
   const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
   await page.evaluate(readFileSync(axe, 'utf8'))

@@ -64,10 +64,11 @@ const NO_CLUSTERS: UpPrograms = {
   remove: () => Promise.resolve(),
 }
 
-/** `build`: tools with which clusters are built, instead of none. */
+/** `build`: tools with which clusters are built, instead of none. `consolePage`: default: a small page. */
 export async function startManagementBed(
   upPrograms: UpPrograms = NO_CLUSTERS,
   build: Partial<BuildTools> = {},
+  consolePage?: URL,
 ): Promise<ManagementBed> {
   const dataDir = mkdtempSync(join(tmpdir(), 'management-'))
   const closing = new AsyncDisposableStack()
@@ -76,7 +77,7 @@ export async function startManagementBed(
   const stream = { write: (text: string, done: () => void) => ((logged += text), done()) }
   const log = createLog({ clock: realClock, stream, errorStream: stream }).logger
   const audit: AuditEvent[] = []
-  const running = await startServer({ dataDir, log, audit, upPrograms, build }, closing)
+  const running = await startServer({ dataDir, log, audit, upPrograms, build, consolePage }, closing)
   const request = createRequest(running, closing)
   const administrator = await administratorLogin(request, running.firstLogin?.url ?? '')
   const { url, ca = '' } = running
@@ -115,10 +116,12 @@ function startServer(
     audit,
     upPrograms,
     build,
+    consolePage = writePage(join(dataDir, 'page')),
   }: Pick<AgentPlan, 'dataDir' | 'log'> & {
     readonly audit: AuditEvent[]
     readonly upPrograms: UpPrograms
     readonly build: Partial<BuildTools>
+    readonly consolePage: URL | undefined
   },
   closing: AsyncDisposableStack,
 ): Promise<RunningManagement> {
@@ -136,7 +139,7 @@ function startServer(
     build: { env: {}, kubectl: () => Promise.reject(new Error('There is no kubectl in this test')), ...build },
     upPrograms,
     onFirstLogin: () => Promise.resolve(),
-    consolePage: writePage(join(dataDir, 'page')),
+    consolePage,
   }
   const plan = {
     dataDir,

@@ -47,6 +47,7 @@ describe('web console of the management server', () => {
       isAdministrator: true,
       mustChangePassword: false,
       groups: [],
+      rights: ['manage users', 'manage members', 'manage roles', 'add clusters', 'add clustertemplates'],
     })
   })
 
@@ -54,6 +55,7 @@ describe('web console of the management server', () => {
     const body = { username: 'new', password: PASSWORD }
     assert.equal((await bed.request('POST', '/v3/users', { token: bed.administrator, body })).status, 201)
     const { user } = (await session(await logIn('new'))).body as { user: Record<string, unknown> }
+    assert.deepEqual(user['rights'], [])
     assert.deepEqual([user['username'], user['mustChangePassword'], user['isAdministrator']], ['new', true, false])
   })
 

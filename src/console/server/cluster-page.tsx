@@ -1,0 +1,96 @@
+/** The page of one cluster at the management server: head, actions, tabs. A watch keeps it fresh. */
+import type { ComponentType, VNode } from 'preact'
+
+import { Freshness } from '../objects/object-head.tsx'
+import { Lazy } from '../parts/lazy.tsx'
+import { Notice } from '../parts/notice.tsx'
+import { Link, location } from '../routing/router.tsx'
+import { ClusterActions } from './cluster-actions.tsx'
+import { ClusterTag } from './cluster-link.tsx'
+import { ClusterOverview } from './cluster-overview.tsx'
+import { type ClusterTab, type ClusterTabProps, tabsFor } from './cluster-tabs.ts'
+import { type ManagedCluster, SOURCES } from './clusters.ts'
+import type { ServerViewProps } from './server-views.ts'
+import { useClusters } from './use-clusters.ts'
+
+export function ManagedClusterPage({ item }: ServerViewProps): VNode {
+  const { clusters, state } = useClusters()
+  const cluster = clusters.find(({ metadata }) => metadata.name === item)
+  if (cluster === undefined) {
+    if (state.type === 'loading') return <p class="loading">Loading …</p>
+    if (state.type !== 'live') return <Notice title={`The cluster ${item} cannot be loaded`} text={state.message} />
+    return (
+      <Notice title={`There is no cluster ${item}`} text="It was removed, or you are no member of it.">
+        <Link to={{ page: 'clusters' }}>All clusters</Link>
+      </Notice>
+    )
+  }
+  const tabs = tabsFor(cluster)
+  const { tab = '' } = location.value.query
+  return (
+    <>
+      <ClusterHead cluster={cluster} />
+      <Freshness state={state} deletedAtMs={undefined} />
+      <TabLinks tabs={tabs} current={tab} item={item} />
+      <div class={state.type === 'stale' ? 'is-old' : undefined}>
+        <TabContent key={tab} tab={tabs.find(({ name }) => name === tab)} props={{ cluster }} />
+      </div>
+    </>
+  )
+}
+
+function ClusterHead({ cluster }: ClusterTabProps): VNode {
+  const { metadata, spec } = cluster
+  return (
+    <header class="object-head">
+      <p class="crumbs">
+        <span>{`Cluster ${metadata.name ?? ''}, ${SOURCES[spec.source]}`}</span>
+      </p>
+      <div class="page-head">
+        <h1>
+          <bdi>{spec.displayName}</bdi>
+        </h1>
+        <ClusterTag cluster={cluster} />
+        <span class="bar-space" />
+        <ClusterActions cluster={cluster} />
+      </div>
+      {(spec.description ?? '') !== '' && <p class="muted">{spec.description}</p>}
+    </header>
+  )
+}
+
+interface TabLinksProps {
+  readonly tabs: readonly ClusterTab[]
+  readonly current: string
+  readonly item: string
+}
+
+function TabLinks({ tabs, current, item }: TabLinksProps): VNode | null {
+  if (tabs.length < 2) return null
+  return (
+    <nav class="tabs" aria-label="Parts of the cluster">
+      {tabs.map(({ name, title }) => (
+        <Link
+          key={name}
+          to={{ page: 'server-view', view: 'clusters', item }}
+          query={{ tab: name }}
+          current={name === current}
+        >
+          {title}
+        </Link>
+      ))}
+    </nav>
+  )
+}
+
+interface TabContentProps {
+  readonly tab: ClusterTab | undefined
+  readonly props: { readonly cluster: ManagedCluster }
+}
+
+function TabContent({ tab, props }: TabContentProps): VNode {
+  if (tab === undefined) return <Notice title="This tab does not exist" text="This cluster has no such tab for you." />
+  if (tab.load === undefined) return <ClusterOverview {...props} />
+  const load: () => Promise<ComponentType<ClusterTabProps>> = tab.load
+  return <Lazy load={load} props={props} />
+}

@@ -1,0 +1,23 @@
+/** The tabs of a cluster at the management server. Which a cluster has depends on its source and on the user. */
+import type { ComponentType } from 'preact'
+
+import type { ManagedCluster } from './clusters.ts'
+
+export interface ClusterTabProps {
+  readonly cluster: ManagedCluster
+}
+
+export interface ClusterTab {
+  /** In the address. */
+  readonly name: string
+  readonly title: string
+  readonly isOf: (cluster: ManagedCluster) => boolean
+  /** Undefined: the overview. */
+  readonly load?: () => Promise<ComponentType<ClusterTabProps>>
+}
+
+const TABS: readonly ClusterTab[] = [{ name: '', title: 'Overview', isOf: () => true }]
+
+export function tabsFor(cluster: ManagedCluster): readonly ClusterTab[] {
+  return TABS.filter(({ isOf }) => isOf(cluster))
+}

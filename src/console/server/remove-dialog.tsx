@@ -1,0 +1,70 @@
+/** The dialog that removes a cluster: says what will go, and afterwards what could not be removed. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+
+import { RequestError } from '../api/request.ts'
+import { CheckField } from '../parts/choices.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Field, Form } from '../parts/form.tsx'
+import { go } from '../routing/router.tsx'
+import { removeCluster } from './cluster-requests.ts'
+import type { ClusterTabProps } from './cluster-tabs.ts'
+
+interface RemoveDialogProps extends ClusterTabProps {
+  readonly close: () => void
+}
+
+export function RemoveDialog({ cluster, close }: RemoveDialogProps): VNode {
+  const { metadata, spec } = cluster
+  const { displayName, source } = spec
+  const [left, setLeft] = useState<readonly string[]>()
+  const finish = (): void => {
+    close()
+    // A built cluster stays until its machines are clean.
+    if (source !== 'built') go({ page: 'clusters' })
+  }
+  const remove = async ({ typed = '', force }: Readonly<Record<string, string>>): Promise<void> => {
+    if (LOSES_DATA.has(source) && typed.trim() !== displayName)
+      throw new RequestError({ code: 400, message: `Type "${displayName}" to remove the cluster` })
+    const rest = await removeCluster(metadata.name ?? '', force !== undefined)
+    if (rest.length === 0) finish()
+    else setLeft(rest)
+  }
+  if (left !== undefined) {
+    return (
+      <Dialog title={`${displayName} was removed`} close={finish}>
+        <p>This server could not remove from the cluster:</p>
+        <ul>
+          {left.map((one) => (
+            <li key={one}>{one}</li>
+          ))}
+        </ul>
+        <button type="button" class="primary" onClick={finish}>
+          Done
+        </button>
+      </Dialog>
+    )
+  }
+  return (
+    <Dialog title={`Remove ${displayName}`} close={close}>
+      <Form label={`Remove ${displayName}`} action="Remove" isDangerous cancel={close} submit={remove}>
+        <p>{CONSEQUENCES[source]}</p>
+        {source === 'built' && (
+          <CheckField name="force" label="Give up machines that cannot be reached: they keep what they have" />
+        )}
+        {LOSES_DATA.has(source) && <Field name="typed" label={`Type "${displayName}" to confirm`} />}
+      </Form>
+    </Dialog>
+  )
+}
+
+const LOSES_DATA: ReadonlySet<string> = new Set(['up', 'built'])
+
+const CONSEQUENCES = {
+  local: '',
+  imported:
+    'This server forgets the cluster and removes its agent, roles and tokens from it. The workloads of the cluster stay.',
+  up: 'The cluster and all its data are deleted.',
+  built:
+    'This server removes Kubernetes and all data of the cluster from its machines. Snapshots of etcd stay on the machines.',
+} as const

@@ -1,0 +1,72 @@
+/** A management server in the test process with the real page of the console, and a real browser in front of it. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+import type { Page } from 'playwright-core'
+
+import { bundleConsole } from '../../../scripts/console-bundle.ts'
+import { type ManagementBed, PASSWORD, startManagementBed } from '../management/bed.ts'
+import { follow, launch, violationsOf } from './browser-bed.ts'
+
+export interface ServerBed extends AsyncDisposable {
+  readonly server: ManagementBed
+  /** Of the administrator. */
+  readonly page: Page
+  /** A page of another user whose password is set, which shows a path below `/ui`. */
+  openAs(username: string, path: string): Promise<Page>
+  /** Shows the page of a path below `/ui`. */
+  open(path: string): Promise<void>
+  /** Dialogs, violations of the Content-Security-Policy and errors of scripts. */
+  readonly troubles: readonly string[]
+  /** The violations that axe finds in both themes, each with the first element. */
+  violations(): Promise<readonly string[]>
+}
+
+export async function startServerBed(
+  upPrograms?: Parameters<typeof startManagementBed>[0],
+  build?: Parameters<typeof startManagementBed>[1],
+): Promise<ServerBed> {
+  const closing = new AsyncDisposableStack()
+  try {
+    const folder = mkdtempSync(join(tmpdir(), 'console-page-'))
+    closing.defer(() => rmSync(folder, { recursive: true, force: true }))
+    await bundleConsole(folder)
+    const server = closing.use(await startManagementBed(upPrograms, build, pathToFileURL(`${folder}/`)))
+    const browser = await launch(closing)
+    const troubles: string[] = []
+    const openAs: ServerBed['openAs'] = async (username, path) => {
+      // The server has its own authority.
+      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ignoreHTTPSErrors: true })
+      await context.addCookies([await sessionCookie(server, username)])
+      const page = await context.newPage()
+      follow(page, troubles)
+      await page.goto(`${server.url}/ui${path}`)
+      return page
+    }
+    const page = await openAs('admin', '/')
+    return {
+      server,
+      page,
+      openAs,
+      troubles,
+      open: async (path) => void (await page.goto(`${server.url}/ui${path}`)),
+      violations: async () => [...(await violationsOf(page, 'light')), ...(await violationsOf(page, 'dark'))],
+      [Symbol.asyncDispose]: () => closing.disposeAsync(),
+    }
+  } catch (error) {
+    await closing.disposeAsync()
+    throw error
+  }
+}
+
+async function sessionCookie(
+  server: ManagementBed,
+  username: string,
+): Promise<{ readonly url: string; readonly name: string; readonly value: string }> {
+  const login = await server.request('POST', '/v3-public/login', { body: { username, password: PASSWORD } })
+  const [cookie = ''] = String([login.headers['set-cookie']].flat()[0]).split(';')
+  const at = cookie.indexOf('=')
+  return { url: server.url, name: cookie.slice(0, at), value: cookie.slice(at + 1) }
+}
