@@ -7,7 +7,7 @@ import type { Form } from '#component/requests/response-form.ts'
 import { gvkOf } from '#component/requests/value-encoder.ts'
 import type { JsonObject } from '#lib/json/value.ts'
 import { contentTypeOf, notAList, notAnObject } from '#meta/codec/negotiate.ts'
-import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
+import { partialObject } from '#meta/codec/partial.ts'
 import { internalTypeOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { failure } from '#meta/status-errors.ts'
@@ -51,7 +51,7 @@ export function answerWithValue(
   const { as } = form.negotiated
   if (as === undefined) return representation.value(object, form, status)
   if (as.kind === 'PartialObjectMetadataList') throw failure(notAList(`*${internalTypeOf(gvkOf(object))}`))
-  const partial = partialObject(object as unknown as JsonObject, as.version as PartialVersion)
+  const partial = partialObject(object as unknown as JsonObject, as)
   return representation.value(partial as unknown as KubeObject, form, status)
 }
 

@@ -138,12 +138,12 @@ const COLUMNS: readonly Column<Scale>[] = [
 function answer(call: Call, { representation, services }: View, scale: Scale, form: Form): Answer {
   const { as } = form.negotiated
   if (as?.kind !== 'Table') return answerWithValue(representation, scale, { form, status: 200 })
-  const terms = { include: includedObject(call), version: as.version }
+  const terms = { include: includedObject(call), partial: as }
   const cells = COLUMNS.map((column) => column.value(scale, services.clock.now()))
   const row = { cells, object: rowObject(terms, () => scale) }
   const { resourceVersion = '' } = scale.metadata
   const columns = columnsOf({ columns: COLUMNS })
-  return representation.value(tableObject(columns, [row], { resourceVersion }, terms.version), form, 200)
+  return representation.value(tableObject(columns, [row], { resourceVersion }, as.version), form, 200)
 }
 
 function rulesOf({ resource }: View): ScaleRules<KubeObject> {

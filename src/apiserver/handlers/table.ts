@@ -6,7 +6,7 @@ import { latin1 } from '#lib/latin1.ts'
 import { mapInSlices } from '#lib/time-slicing.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { contentTypeOf } from '#meta/codec/negotiate.ts'
-import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
+import { type PartialForm, partialObject } from '#meta/codec/partial.ts'
 import type { KubeObject, ListMeta } from '#meta/object.ts'
 import { tableOptionsQuery, validateTableOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
@@ -35,8 +35,9 @@ export async function tableOf(
   { entries: unordered, metadata, form }: TableParts,
 ): Promise<WholeAnswer> {
   const entries = inRowOrder(view.resource, unordered)
-  const version = form.negotiated.as?.version ?? 'v1'
-  const terms = { include: includedObject(call), version, nowMs: view.services.clock.now() }
+  const partial = form.negotiated.as ?? DEFAULT_PARTIAL
+  const { version } = partial
+  const terms = { include: includedObject(call), partial, nowMs: view.services.clock.now() }
   const columns = columnsOf(view.resource)
   if (form.negotiated.mediaType === 'application/json' && !form.pretty) {
     const last = entries.length - 1
@@ -55,6 +56,7 @@ function inRowOrder({ rowOrder }: Resource, entries: readonly Entry[]): readonly
 }
 
 const NO_ROWS_END = ']}'
+const DEFAULT_PARTIAL: PartialForm = { version: 'v1' }
 
 /** A row in JSON, as a latin1 string. Its object, the largest part, is cached text. */
 function rowText(view: TableView, entry: Entry, terms: RowTerms): string {
@@ -64,7 +66,7 @@ function rowText(view: TableView, entry: Entry, terms: RowTerms): string {
   const object =
     terms.include === 'Object'
       ? `${representation.prefix}${representation.bodyOf(entry)}`
-      : representation.partialText(entry, terms.version)
+      : representation.partialText(entry, terms.partial)
   return `${row.slice(0, -NO_OBJECT.length)}${object}}`
 }
 
@@ -111,8 +113,8 @@ export function columnsOf({ columns = COMMON_COLUMNS }: Pick<Resource, 'columns'
 
 export interface RowTerms {
   readonly include: IncludedObject
-  /** The version of meta.k8s.io for the table and for the metadata in its rows. */
-  readonly version: string
+  /** Of the metadata in the rows. */
+  readonly partial: PartialForm
   readonly nowMs: number
 }
 
@@ -143,8 +145,8 @@ function harmless(cell: TableCell): TableCell {
 }
 
 /** The part of an object that a row contains. */
-export function rowObject({ include, version }: Omit<RowTerms, 'nowMs'>, object: () => KubeObject): KubeObject | null {
+export function rowObject({ include, partial }: Omit<RowTerms, 'nowMs'>, object: () => KubeObject): KubeObject | null {
   if (include === 'None') return null
   if (include === 'Object') return object()
-  return partialObject(object() as unknown as JsonObject, version as PartialVersion) as unknown as KubeObject
+  return partialObject(object() as unknown as JsonObject, partial) as unknown as KubeObject
 }

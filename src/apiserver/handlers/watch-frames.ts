@@ -5,13 +5,7 @@
 import { shareFrame, type SharedFrame } from '#lib/http/exchange.ts'
 import type { JsonObject } from '#lib/json/value.ts'
 import type { Negotiation } from '#meta/codec/negotiate.ts'
-import {
-  jsonWatchFrame,
-  partialObject,
-  type PartialVersion,
-  protobufWatchFrame,
-  type WatchEventType,
-} from '#meta/codec/partial.ts'
+import { jsonWatchFrame, partialObject, protobufWatchFrame, type WatchEventType } from '#meta/codec/partial.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { initialEventsEnd } from '#meta/watch.ts'
@@ -50,7 +44,8 @@ export class WatchFrames {
     this.#negotiated = negotiated
     this.#include = include
     this.#columns = columnsOf(view.resource)
-    const name = `${mediaType}:${as?.kind ?? ''}:${as?.version ?? ''}:${apiVersionOf(view.representation.kind)}`
+    const target = as === undefined ? '' : `${as.kind}:${as.version}:${as.omitsManagedFields === true}`
+    const name = `${mediaType}:${target}:${apiVersionOf(view.representation.kind)}`
     this.#names = { ADDED: `${name}:ADDED`, MODIFIED: `${name}:MODIFIED`, DELETED: `${name}:DELETED` }
   }
 
@@ -100,7 +95,7 @@ export class WatchFrames {
     if (as === undefined) return this.#encode('BOOKMARK', own)
     if (!this.#isTable)
       return this.#encode('BOOKMARK', { kind: as.kind, apiVersion: `meta.k8s.io/${as.version}`, metadata })
-    const object = rowObject({ include: this.#include, version: as.version }, () => own)
+    const object = rowObject({ include: this.#include, partial: as }, () => own)
     return this.#encode('BOOKMARK', this.#table({ cells: [], object }, revision))
   }
 
@@ -129,10 +124,10 @@ export class WatchFrames {
     const object = { ...whole, metadata: { ...whole.metadata, resourceVersion: String(revision) } }
     if (as === undefined) return object
     if (this.#isTable) {
-      const terms = { include: this.#include, version: as.version, nowMs: services.clock.now() }
+      const terms = { include: this.#include, partial: as, nowMs: services.clock.now() }
       return this.#table(rowOf(this.#view, entry, terms, object), revision)
     }
-    return partialObject(object as unknown as JsonObject, as.version as PartialVersion) as unknown as KubeObject
+    return partialObject(object as unknown as JsonObject, as) as unknown as KubeObject
   }
 
   #table(row: ReturnType<typeof rowOf>, revision: Revision): KubeObject {

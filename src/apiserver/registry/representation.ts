@@ -13,7 +13,7 @@ import { writeYaml } from '#lib/yaml/yaml.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
 import { metadataText } from '#meta/codec/metadata-text.ts'
 import { contentTypeOf, type MediaType, type Negotiation, notAList } from '#meta/codec/negotiate.ts'
-import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
+import { type PartialForm, partialObject } from '#meta/codec/partial.ts'
 import { encodeEnvelope, encodeEnvelopeAround, encodeListItems, encodeMessage } from '#meta/codec/protobuf.ts'
 import { apiVersionOf, type GroupVersionKind, internalTypeOf } from '#meta/kind.ts'
 import type { KubeObject, ListMeta } from '#meta/object.ts'
@@ -102,14 +102,14 @@ export class Representation {
     if (as?.kind === 'PartialObjectMetadataList') throw failure(notAList(`*${internalTypeOf(this.kind)}`))
     if (!this.#storedVersion && isLarge({}, entry)) await yieldToEventLoop()
     const isPartial = as?.kind === 'PartialObjectMetadata'
-    const version = isPartial ? as.version : undefined
+    const partial = isPartial ? as : undefined
     if (mediaType === 'application/json' && !pretty) {
-      const body = isPartial ? this.partialText(entry, as.version) : `${this.prefix}${this.bodyOf(entry)}`
+      const body = isPartial ? this.partialText(entry, as) : `${this.prefix}${this.bodyOf(entry)}`
       return { status, contentType, body: `${body}\n` }
     }
     if (mediaType === PROTOBUF)
-      return { status, contentType, body: encodeEnvelope(this.#itemKind(version), this.#message(entry, version)) }
-    const shape = this.#shapeOf(entry, version)
+      return { status, contentType, body: encodeEnvelope(this.#itemKind(partial), this.#message(entry, partial)) }
+    const shape = this.#shapeOf(entry, partial)
     const body = await runInSlices(this.#encodeForPeople(shape, { negotiated, pretty }))
     return { status, contentType, body }
   }
@@ -134,13 +134,13 @@ export class Representation {
     metadata: ListMeta,
     { negotiated, pretty }: Form,
   ): Promise<WholeAnswer> {
-    const version = partialVersionOf(negotiated)
+    const partial = partialFormOf(negotiated)
     const isYaml = negotiated.mediaType === 'application/yaml'
     const items = await runInSlices(this.#itemsForPeople(entries, { negotiated, pretty }))
-    const { group, version: listVersion, kind } = this.#listKind(version)
-    const none = entries.length === 0 ? noItems(version) : []
+    const { group, version: listVersion, kind } = this.#listKind(partial)
+    const none = entries.length === 0 ? noItems(partial) : []
     const apiVersion = apiVersionOf({ group, version: listVersion })
-    const frame = { kind, apiVersion, metadata: this.#listMeta(metadata, version), items: none }
+    const frame = { kind, apiVersion, metadata: this.#listMeta(metadata, partial), items: none }
     const empty = this.encode(frame, negotiated, pretty) as string
     const body = isYaml ? withYamlItems(empty, items) : withJsonItems(empty, items)
     return { status: 200, contentType: contentTypeOf(negotiated), body }
@@ -148,13 +148,13 @@ export class Representation {
 
   /** The items in the form of the list. */
   *#itemsForPeople(entries: readonly Entry[], form: Form): Steps<string[]> {
-    const version = partialVersionOf(form.negotiated)
+    const partial = partialFormOf(form.negotiated)
     const indent = form.negotiated.mediaType === 'application/yaml' ? asYamlItem : asJsonItem
     const items: string[] = []
     for (const entry of entries) {
       yield
-      const shape = this.#shapeOf(entry, version)
-      const shown = version === undefined && !this.#itemsSayKind ? withoutTypeMeta(shape) : shape
+      const shape = this.#shapeOf(entry, partial)
+      const shown = partial === undefined && !this.#itemsSayKind ? withoutTypeMeta(shape) : shape
       items.push(indent(yield* this.#encodeForPeople(shown, form)))
     }
     return items
@@ -172,36 +172,37 @@ export class Representation {
   }
 
   /** Upstream's lists of custom resources have no Go type that omits an empty `continue`. */
-  #listMeta(metadata: ListMeta, partialVersion: string | undefined): ListMeta {
-    return this.#itemsSayKind && partialVersion === undefined ? { continue: '', ...metadata } : metadata
+  #listMeta(metadata: ListMeta, partial: PartialForm | undefined): ListMeta {
+    return this.#itemsSayKind && partial === undefined ? { continue: '', ...metadata } : metadata
   }
 
   /** Undefined for the forms of `listForPeople`. */
   itemForm({ negotiated, pretty }: Form): ItemForm | undefined {
     const { mediaType } = negotiated
     if (pretty || mediaType === 'application/yaml') return undefined
-    const version = partialVersionOf(negotiated)
-    const name = `${mediaType} ${apiVersionOf(this.kind)} ${version ?? ''} ${this.converter?.name ?? ''}`
+    const partial = partialFormOf(negotiated)
+    const target = partial === undefined ? '' : `${partial.version} ${partial.omitsManagedFields === true}`
+    const name = `${mediaType} ${apiVersionOf(this.kind)} ${target} ${this.converter?.name ?? ''}`
     let form = this.#itemForms.get(name)
     if (form === undefined) {
-      form = mediaType === PROTOBUF ? this.#protobufItems(name, version) : this.#jsonItems(name, version)
+      form = mediaType === PROTOBUF ? this.#protobufItems(name, partial) : this.#jsonItems(name, partial)
       this.#itemForms.set(name, form)
     }
     return form
   }
 
-  #jsonItems(name: string, version: string | undefined): ItemForm {
-    const prefix = typeMetaPrefix(this.#listKind(version))
+  #jsonItems(name: string, partial: PartialForm | undefined): ItemForm {
+    const prefix = typeMetaPrefix(this.#listKind(partial))
     const start = this.#itemsSayKind ? typeMetaPrefix(this.kind) : '{'
     const text = (entry: Entry): string =>
-      version === undefined ? `${start}${this.bodyOf(entry)},` : `${this.partialText(entry, version)},`
+      partial === undefined ? `${start}${this.bodyOf(entry)},` : `${this.partialText(entry, partial)},`
     return {
       name,
       separatorBytes: 1,
       encode: (entries) => Buffer.from(entries.map(text).join(''), 'latin1'),
       frame: (metadata, itemBytes) => {
-        const isNothing = itemBytes === 0 && noItems(version) === null
-        const meta = encodeJson(this.#listMeta(metadata, version))
+        const isNothing = itemBytes === 0 && noItems(partial) === null
+        const meta = encodeJson(this.#listMeta(metadata, partial))
         const head = `${prefix}"metadata":${meta},"items":${isNothing ? 'null' : '['}`
         return { head: Buffer.from(head), tail: isNothing ? NOTHING_TAIL : JSON_TAIL }
       },
@@ -209,8 +210,8 @@ export class Representation {
   }
 
   /** The list's message has an envelope that starts with its length; items are fields of it. */
-  #protobufItems(name: string, version: string | undefined): ItemForm {
-    const gvk = this.#listKind(version)
+  #protobufItems(name: string, partial: PartialForm | undefined): ItemForm {
+    const gvk = this.#listKind(partial)
     const schema = this.#schemaOf(gvk)
     return {
       name,
@@ -218,7 +219,7 @@ export class Representation {
       encode: (entries) =>
         encodeListItems(
           schema,
-          entries.map((entry) => this.#message(entry, version)),
+          entries.map((entry) => this.#message(entry, partial)),
         ),
       frame(metadata, itemBytes) {
         const start = encodeMessage(schema, { metadata, items: [] } as unknown as JsonObject)
@@ -227,38 +228,38 @@ export class Representation {
     }
   }
 
-  /** The message of an entry, or of its metadata only in the given version. */
-  #message(entry: Entry, version: string | undefined): Buffer {
-    const gvk = this.#itemKind(version)
-    return this.#remembered(entry, `protobuf:${apiVersionOf(gvk)}`, () =>
-      encodeMessage(this.#schemaOf(gvk), this.#shapeOf(entry, version) as unknown as JsonObject),
+  /** The message of an entry, or of its metadata only. */
+  #message(entry: Entry, partial: PartialForm | undefined): Buffer {
+    const gvk = this.#itemKind(partial)
+    return this.#remembered(entry, `protobuf:${apiVersionOf(gvk)}:${partial?.omitsManagedFields === true}`, () =>
+      encodeMessage(this.#schemaOf(gvk), this.#shapeOf(entry, partial) as unknown as JsonObject),
     )
   }
 
   /** The metadata of an entry as a separate object, in JSON, as a latin1 string. */
-  partialText(entry: Entry, version: string): string {
+  partialText(entry: Entry, partial: PartialForm): string {
     // Built-in conversions may move fields into annotations.
     const isConverted = !this.#storedVersion && this.#options.converter === undefined
-    const metadata = isConverted ? undefined : metadataText(this.bodyOf(entry))
-    if (metadata === undefined) return latin1(encodeJson(this.#shapeOf(entry, version)))
-    return `${typeMetaPrefix(this.#itemKind(version))}${metadata}}`
+    const metadata = isConverted ? undefined : metadataText(this.bodyOf(entry), partial)
+    if (metadata === undefined) return latin1(encodeJson(this.#shapeOf(entry, partial)))
+    return `${typeMetaPrefix(this.#itemKind(partial))}${metadata}}`
   }
 
-  #shapeOf(entry: Entry, partialVersion: string | undefined): KubeObject {
+  #shapeOf(entry: Entry, partial: PartialForm | undefined): KubeObject {
     const object = this.objectOf(entry)
-    if (partialVersion === undefined) return object
-    return partialObject(object as unknown as JsonObject, partialVersion as PartialVersion) as unknown as KubeObject
+    if (partial === undefined) return object
+    return partialObject(object as unknown as JsonObject, partial) as unknown as KubeObject
   }
 
-  #itemKind(partialVersion: string | undefined): GroupVersionKind {
-    if (partialVersion === undefined) return this.kind
-    return { group: 'meta.k8s.io', version: partialVersion, kind: 'PartialObjectMetadata' }
+  #itemKind(partial: PartialForm | undefined): GroupVersionKind {
+    if (partial === undefined) return this.kind
+    return { group: 'meta.k8s.io', version: partial.version, kind: 'PartialObjectMetadata' }
   }
 
-  #listKind(partialVersion: string | undefined): GroupVersionKind {
+  #listKind(partial: PartialForm | undefined): GroupVersionKind {
     const { group, version, listKind } = this.kind
-    if (partialVersion === undefined) return { group, version, kind: listKind }
-    return { group: 'meta.k8s.io', version: partialVersion, kind: 'PartialObjectMetadataList' }
+    if (partial === undefined) return { group, version, kind: listKind }
+    return { group: 'meta.k8s.io', version: partial.version, kind: 'PartialObjectMetadataList' }
   }
 
   #schemaOf(gvk: GroupVersionKind): StructSchema {
@@ -278,12 +279,12 @@ const JSON_TAIL = Buffer.from(']}\n')
 const NOTHING_TAIL = Buffer.from('}\n')
 
 /** Upstream makes metadata lists from their items: without any, the member `items` is absent. */
-function noItems(partialVersion: string | undefined): [] | null {
-  return partialVersion === undefined ? [] : null
+function noItems(partial: PartialForm | undefined): [] | null {
+  return partial === undefined ? [] : null
 }
 
-function partialVersionOf({ as }: Negotiation): string | undefined {
-  return as?.kind === 'PartialObjectMetadataList' ? as.version : undefined
+function partialFormOf({ as }: Negotiation): PartialForm | undefined {
+  return as?.kind === 'PartialObjectMetadataList' ? as : undefined
 }
 
 function withoutTypeMeta({ kind: _kind, apiVersion: _apiVersion, ...rest }: KubeObject): Omit<KubeObject, 'kind'> {

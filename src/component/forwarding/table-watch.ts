@@ -1,11 +1,11 @@
 /**
- * The parameter `hk-as=Table` of requests for a WebSocket: the server sends Tables. Pages of a browser cannot set the
+ * The parameter `hk-as=Table` of requests for a WebSocket: the server sends Tables without managed fields. Pages of a browser cannot set the
  * header `Accept` of a WebSocket.
  */
 import type { Exchange } from '#lib/http/exchange.ts'
 
 const PARAMETER = /[?&]hk-as=Table(?=&|$)/
-const TABLE_ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
+const TABLE_ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io;omit=managedFields,application/json'
 
 export interface TableWatch {
   /** Without the parameter. */

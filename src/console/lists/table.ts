@@ -1,7 +1,8 @@
 /** Decodes the Tables that an API server makes of its objects. */
 import type { Cell, Column, Row } from './messages.ts'
 
-export const TABLE_ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
+/** Servers of hyperkube leave the managed fields out, which are most of the bytes; others ignore the parameter. */
+export const TABLE_ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io;omit=managedFields,application/json'
 
 export interface Table {
   readonly kind?: string

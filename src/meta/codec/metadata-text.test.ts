@@ -19,6 +19,22 @@ describe('metadataText()', () => {
     )
   })
 
+  it('leaves out the managed fields of the object, and no label or annotation of this name', () => {
+    const metadata = fc.array(fc.tuple(fc.oneof(fc.constant('managedFields'), fc.string()), fc.jsonValue()))
+    fc.assert(
+      fc.property(metadata, fc.jsonValue(), (members, managedFields) => {
+        const one = {
+          ...Object.fromEntries(members),
+          ...(members.length % 2 === 0 && { managedFields: [managedFields] }),
+        }
+        const { managedFields: omitted, ...rest } = one as Record<string, never>
+        const isKept = omitted !== undefined && (typeof omitted !== 'object' || omitted === null)
+        const text = metadataText(encodeJson({ metadata: one }).slice(1), { omitsManagedFields: true })
+        assert.equal(text, encodeJson({ metadata: isKept ? one : rest }).slice(1, -1))
+      }),
+    )
+  })
+
   for (const text of ['', '"spec":{}}', '"metadata":null}', '"metadata":{"a":"', '"metadata":{"a":"\\"}']) {
     it(`returns undefined for ${JSON.stringify(text)}`, () => assert.equal(metadataText(text), undefined))
   }

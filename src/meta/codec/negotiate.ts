@@ -25,6 +25,11 @@ export interface Target {
   readonly kind: string
   readonly group: string
   readonly version: string
+  /**
+   * The parameter `omit=managedFields`, an extension of ours: the metadata of Tables and Partial kinds is sent without
+   * these fields. Upstream ignores parameters that it does not know.
+   */
+  readonly omitsManagedFields?: boolean
 }
 
 /** The abilities of an endpoint. */
@@ -194,7 +199,8 @@ function accepts({ params }: AcceptClause, mediaType: MediaType, allows: Allows)
 
 function targetOf(params: ReadonlyMap<string, string>): Target | undefined {
   if (!params.has('as') && !params.has('g') && !params.has('v')) return undefined
-  return { kind: params.get('as') ?? '', group: params.get('g') ?? '', version: params.get('v') ?? '' }
+  const target = { kind: params.get('as') ?? '', group: params.get('g') ?? '', version: params.get('v') ?? '' }
+  return params.get('omit') === 'managedFields' ? { ...target, omitsManagedFields: true } : target
 }
 
 function allowsTarget(offer: Offer, mediaType: MediaType, as: Target | undefined): boolean {

@@ -17,20 +17,26 @@ describe('PartialObjectMetadata', () => {
 
   it('contains only the metadata', () => {
     assert.equal(
-      encodeJson(partialObject(pod)),
+      encodeJson(partialObject(pod, { version: 'v1' })),
       '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}',
     )
-    assert.equal(partialObject({}, 'v1beta1')['apiVersion'], 'meta.k8s.io/v1beta1')
+    assert.equal(partialObject({}, { version: 'v1beta1' })['apiVersion'], 'meta.k8s.io/v1beta1')
+  })
+
+  it('can leave the managed fields out', () => {
+    const metadata = { name: 'a', managedFields: [{ manager: 'm' }] }
+    const partial = partialObject({ ...pod, metadata }, { version: 'v1', omitsManagedFields: true })
+    assert.deepEqual(partial['metadata'], { name: 'a' })
   })
 
   it('has a kind also in lists', () => {
     const list = { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items: [pod] }
     assert.equal(
-      encodeJson(partialList(list)),
+      encodeJson(partialList(list, { version: 'v1' })),
       '{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},' +
         '"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}]}',
     )
-    assert.deepEqual(partialList({})['items'], [])
+    assert.deepEqual(partialList({}, { version: 'v1' })['items'], [])
   })
 })
 

@@ -10,27 +10,35 @@ import { defineMessage } from '#lib/protobuf/message.ts'
 import { CodecError } from './error.ts'
 import { explain } from './protobuf-decode.ts'
 
-/** Versions of `meta.k8s.io` with the Partial kinds. */
-export type PartialVersion = 'v1' | 'v1beta1'
+export interface PartialForm {
+  /** Of the group `meta.k8s.io`: `v1` or `v1beta1`. */
+  readonly version: string
+  readonly omitsManagedFields?: boolean
+}
 
 /** A partial object, which shares the metadata. */
-export function partialObject(object: JsonObject, version: PartialVersion = 'v1'): JsonObject {
+export function partialObject(object: JsonObject, { version, omitsManagedFields = false }: PartialForm): JsonObject {
+  const metadata = (object['metadata'] ?? {}) as JsonObject
   return {
     kind: 'PartialObjectMetadata',
     apiVersion: `meta.k8s.io/${version}`,
-    metadata: object['metadata'] ?? {},
+    metadata: omitsManagedFields ? withoutManagedFields(metadata) : metadata,
   }
 }
 
 /** The partial form of a list. Unlike in other lists, items have their kind. */
-export function partialList(list: JsonObject, version: PartialVersion = 'v1'): JsonObject {
+export function partialList(list: JsonObject, form: PartialForm): JsonObject {
   const items = (list['items'] ?? []) as JsonObject[]
   return {
     kind: 'PartialObjectMetadataList',
-    apiVersion: `meta.k8s.io/${version}`,
+    apiVersion: `meta.k8s.io/${form.version}`,
     metadata: list['metadata'] ?? {},
-    items: items.map((item) => partialObject(item, version)),
+    items: items.map((item) => partialObject(item, form)),
   }
+}
+
+function withoutManagedFields({ managedFields: _managedFields, ...metadata }: JsonObject): JsonObject {
+  return metadata
 }
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'

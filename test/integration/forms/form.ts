@@ -8,7 +8,7 @@ import { schemaFor } from '#apis/schemas.ts'
 import type { JsonObject } from '#lib/json/value.ts'
 import { parseYaml, stringifyYaml } from '#lib/yaml/yaml.ts'
 import { decodeObject } from '#meta/codec/object.ts'
-import { decodeWatchEvent, partialList, partialObject, type PartialVersion, splitFrames } from '#meta/codec/partial.ts'
+import { decodeWatchEvent, partialList, partialObject, splitFrames } from '#meta/codec/partial.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'
 import { parseApiVersion } from '#meta/kind.ts'
 
@@ -27,7 +27,8 @@ type Media = 'application/json' | 'application/yaml' | typeof PROTOBUF
 /** Another kind that an answer is turned into. */
 interface Target {
   readonly kind: 'Table' | 'Partial' | 'the wrong Partial'
-  readonly version: PartialVersion
+  readonly version: 'v1' | 'v1beta1'
+  readonly omitsManagedFields?: boolean
 }
 
 export interface Form {
@@ -38,6 +39,8 @@ export interface Form {
 }
 
 export const JSON_FORM: Form = { name: 'JSON', media: 'application/json' }
+
+const WITHOUT_MANAGED_FIELDS = { version: 'v1', omitsManagedFields: true } as const
 
 /** Every form but plain JSON, which is what they are held against. */
 export const FORMS: readonly Form[] = [
@@ -51,13 +54,29 @@ export const FORMS: readonly Form[] = [
   { name: 'metadata in YAML', media: 'application/yaml', as: { kind: 'Partial', version: 'v1' } },
   { name: 'metadata in protobuf', media: PROTOBUF, as: { kind: 'Partial', version: 'v1' } },
   { name: 'metadata of v1beta1 in protobuf', media: PROTOBUF, as: { kind: 'Partial', version: 'v1beta1' } },
+  {
+    name: 'a Table that omits managed fields',
+    media: 'application/json',
+    as: { kind: 'Table', ...WITHOUT_MANAGED_FIELDS },
+  },
+  {
+    name: 'metadata that omits managed fields',
+    media: 'application/json',
+    as: { kind: 'Partial', ...WITHOUT_MANAGED_FIELDS },
+  },
+  {
+    name: 'protobuf metadata that omits managed fields',
+    media: PROTOBUF,
+    as: { kind: 'Partial', ...WITHOUT_MANAGED_FIELDS },
+  },
   { name: 'metadata of one as of many', media: PROTOBUF, as: { kind: 'the wrong Partial', version: 'v1' } },
 ]
 
 /** As client-go and kubectl write it: what they want first, then what they take as well. */
 export function acceptOf({ media, as }: Form, endpoint: Endpoint): string {
   if (as === undefined) return media === PROTOBUF ? `${PROTOBUF},application/json` : media
-  return `${media};as=${targetKind(as, endpoint)};v=${as.version};g=meta.k8s.io,${media}`
+  const omit = as.omitsManagedFields === true ? ';omit=managedFields' : ''
+  return `${media};as=${targetKind(as, endpoint)};v=${as.version};g=meta.k8s.io${omit},${media}`
 }
 
 function targetKind({ kind }: Target, endpoint: Endpoint): string {
@@ -116,12 +135,12 @@ export function expected({ as, media }: Form, json: Json): Json {
   if (json.kind === 'Status') return json
   if (as === undefined) return media === PROTOBUF ? withoutNestedTypes(json) : json
   const items = json.items as JsonObject[] | undefined
-  if (as.kind !== 'Table' && items === undefined) return partialObject(json, as.version)
+  if (as.kind !== 'Table' && items === undefined) return partialObject(json, as)
   // Lists with a Go type omit an empty continue token.
   const { continue: left, ...bare } = json.metadata
   const metadata = left === '' ? bare : json.metadata
   if (as.kind !== 'Table') {
-    const list = partialList({ ...json, metadata }, as.version) as Json
+    const list = partialList({ ...json, metadata }, as) as Json
     if (media === PROTOBUF) return withoutNestedTypes(list)
     return items?.length === 0 ? { ...list, items: null } : list
   }
@@ -130,7 +149,7 @@ export function expected({ as, media }: Form, json: Json): Json {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${as.version}`,
     metadata: JSON.parse(JSON.stringify({ resourceVersion, continue: rest, remainingItemCount })),
-    rows: (items ?? [json as JsonObject]).map((item) => partialObject(item, as.version)),
+    rows: (items ?? [json as JsonObject]).map((item) => partialObject(item, as)),
   }
 }
 
