@@ -87,9 +87,9 @@ async function measureConsole(cluster: ClusterUnderTest, link: string): Promise<
   const frameMs = await longestFrame(page)
   const filterMs = await measureFilter(page)
   const pageHeapMb = await page.evaluate<number>('performance.memory.usedJSHeapSize / 1e6')
-  const tabMb = tab.residentMb()
+  const memory = tab.memory()
   const updates = await measureUpdates(cluster, tab)
-  return { firstPaintMs, firstRowsMs, completeMs, sortMs, filterMs, frameMs, pageHeapMb, tabMb, ...updates }
+  return { firstPaintMs, firstRowsMs, completeMs, sortMs, filterMs, frameMs, pageHeapMb, ...memory, ...updates }
 }
 
 /** By name, then in the opposite order: until the first row is another one. */
@@ -205,5 +205,5 @@ async function measurePlain(link: string): Promise<Measured> {
     return performance.now() - startMs
   })()`)
   const pageHeapMb = await page.evaluate<number>('performance.memory.usedJSHeapSize / 1e6')
-  return { firstRowsMs: completeMs, completeMs, pageHeapMb, tabMb: tab.residentMb() }
+  return { firstRowsMs: completeMs, completeMs, pageHeapMb, ...tab.memory() }
 }

@@ -22,7 +22,7 @@ export interface Listener {
 }
 
 const FIRST_PAGE = 250
-const NEXT_PAGES = 2000
+const NEXT_PAGES = 1000
 
 /** Resolves when the signal is aborted. Rejects with RequestError when the server refuses the list for good. */
 export function follow(source: ListSource, listener: Listener, tools: FollowTools, signal: AbortSignal): Promise<void> {
@@ -43,18 +43,21 @@ async function list(
   { fetch }: FollowTools,
   signal: AbortSignal,
 ): Promise<string> {
-  let next = ''
-  for (let page = 0; ; page++) {
-    const limit = String(page === 0 ? FIRST_PAGE : NEXT_PAGES)
-    const target = withQuery(path, { limit, ...(next !== '' && { continue: next }) })
+  const read = async (limit: number, next: string): Promise<Table> => {
+    const target = withQuery(path, { limit: String(limit), ...(next !== '' && { continue: next }) })
     const response = await send(target, { accept: TABLE_ACCEPT, signal }, fetch)
-    const table = (await response.json().catch(brokenOff)) as Table
+    return (await response.json().catch(brokenOff)) as Table
+  }
+  let reading = read(FIRST_PAGE, '')
+  for (let page = 0; ; page++) {
+    const table = await reading
     const columns = columnsOf(table)
     if (columns !== undefined && page === 0) listener.columns(columns)
     const { continue: more = '', remainingItemCount: remaining = 0, resourceVersion = '' } = table.metadata ?? {}
+    // The server makes the next page while this one is put in order.
+    if (more !== '') reading = read(NEXT_PAGES, more)
     listener.page(rowsOf(table), { isFirst: page === 0, isLast: more === '', remaining })
     if (more === '') return resourceVersion
-    next = more
   }
 }
 

@@ -69,6 +69,7 @@ class FollowedList {
   #replacement: Row[] | undefined
   #running: AbortController | undefined
   #isPosting = false
+  #posted: FromWorker | undefined
   /** Ends the pause before the next attempt. */
   #pause = new AbortController()
   readonly #closed = new AbortController()
@@ -167,18 +168,27 @@ class FollowedList {
 
   #post(): void {
     if (this.#closed.signal.aborted) return
-    const ordered = this.#rows.ordered(this.#view)
-    const { columns } = this.#rows
-    const from = Math.max(0, Math.min(this.#view.from, ordered.length - this.#view.count))
-    this.#tools.post({
+    const { columns, size: loaded } = this.#rows
+    const message = {
       id: this.#id,
       state: this.#state,
       columns,
-      loaded: this.#rows.size,
-      expected: this.#rows.size + this.#remaining,
-      shown: ordered.length,
-      from,
-      rows: ordered.slice(from, from + this.#view.count),
-    })
+      loaded,
+      expected: loaded + this.#remaining,
+      ...this.#rows.window(this.#view),
+    }
+    if (this.#posted !== undefined && showsTheSame(message, this.#posted)) return
+    this.#posted = message
+    this.#tools.post(message)
   }
+}
+
+/** Most changes in a long list are out of sight. */
+function showsTheSame(one: FromWorker, other: FromWorker): boolean {
+  const { rows, ...rest } = one
+  return (
+    rows.length === other.rows.length &&
+    rows.every((row, at) => row === other.rows[at]) &&
+    Object.entries(rest).every(([name, value]) => other[name as keyof FromWorker] === value)
+  )
 }

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import type { Column, Row } from './messages.ts'
-import { compareCells, comparerOf, filterOf } from './order.ts'
+import type { Column, ListView, Row } from './messages.ts'
+import { compareCells, filterOf, orderBy } from './order.ts'
 import { OrderedRows } from './ordered-rows.ts'
 
 const column = (name: string): Column => ({ name, type: 'string', format: '', description: '', priority: 0 })
@@ -47,6 +47,8 @@ describe('compareCells()', () => {
     ['alpha', 'Beta', -1],
     ['same', 'SAME', 0],
     ['', 'x', -1],
+    ['10.0.0.9', 'none', -1],
+    ['1', '1 (2d ago)', -1],
   ]
   for (const [a, b, sign] of cases) {
     it(`compares ${a} with ${b}`, () => {
@@ -56,11 +58,27 @@ describe('compareCells()', () => {
   }
 })
 
+function namesIn(rows: OrderedRows, view: ListView): string[] {
+  return rows.window(view).rows.map(({ name }) => name)
+}
+
 describe('OrderedRows', () => {
+  it('shows a part of the rows in both directions, and the last ones instead of none', () => {
+    const rows = new OrderedRows()
+    rows.columns = COLUMNS
+    for (const name of ['c', 'a', 'e', 'b', 'd']) rows.put(row(name))
+    const view = { filter: '', sort: '@name', isDescending: false, from: 1, count: 3 }
+    assert.deepEqual(namesIn(rows, view), ['b', 'c', 'd'])
+    assert.deepEqual(namesIn(rows, { ...view, isDescending: true }), ['d', 'c', 'b'])
+    const { from, shown } = rows.window({ ...view, from: 900, isDescending: true })
+    assert.deepEqual([from, shown], [2, 5])
+    assert.deepEqual(namesIn(rows, { ...view, from: 900, isDescending: true }), ['c', 'b', 'a'])
+  })
+
   it('has the same order after changes as after sorting everything anew', () => {
     const rows = new OrderedRows()
     rows.columns = COLUMNS
-    const view = { filter: '-skip', sort: 'Restarts', isDescending: true }
+    const view = { filter: '-skip', sort: 'Restarts', isDescending: true, from: 0, count: 100 }
     const present = new Map<string, Row>()
     let seed = 7
     const random = (limit: number): number => (seed = (seed * 16_807) % 2_147_483_647) % limit
@@ -76,11 +94,10 @@ describe('OrderedRows', () => {
       }
       if (random(4) > 0) continue
       const expected = [...present.values()].filter(({ name }) => !name.startsWith('skip'))
-      expected.sort(comparerOf('Restarts', true, COLUMNS))
-      assert.deepEqual(
-        rows.ordered(view).map(({ name }) => name),
-        expected.map(({ name }) => name),
-      )
+      const names = orderBy('Restarts', COLUMNS)
+        .sort(expected)
+        .map(({ name }) => name)
+      assert.deepEqual(namesIn(rows, view), names.toReversed())
     }
   })
 })

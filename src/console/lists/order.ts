@@ -1,39 +1,74 @@
-/** Filters and sorts rows. The order of rows that did not change is kept, so an update costs one pass over the list. */
+/** Filters and sorts rows. Rows that change are moved in the order, so an update does not sort the whole list. */
 import type { Cell, Column, Row } from './messages.ts'
 
-export type Compare = (a: Row, b: Row) => number
-
-/** The order by a column; by namespace and name for an unknown one, and between equal rows. */
-export function comparerOf(sort: string, isDescending: boolean, columns: readonly Column[]): Compare {
-  const by = keyComparer(sort, columns)
-  const sign = isDescending ? -1 : 1
-  return by === undefined ? byAddress : (a, b) => sign * by(a, b) || byAddress(a, b)
+export interface RowOrder {
+  /** 0 only for the same object. */
+  readonly compare: (a: Row, b: Row) => number
+  readonly sort: (rows: readonly Row[]) => Row[]
 }
 
-function keyComparer(sort: string, columns: readonly Column[]): Compare | undefined {
-  if (sort === '@namespace') return (a, b) => compareText(a.namespace, b.namespace)
-  if (sort === '@name') return (a, b) => compareText(a.name, b.name)
+/** The ascending order by a column; by namespace and name for an unknown one, and between equal rows. */
+export function orderBy(sort: string, columns: readonly Column[]): RowOrder {
+  const keyOf = keyReader(sort, columns)
+  if (keyOf === undefined) return { compare: byAddress, sort: (rows) => rows.toSorted(byAddress) }
+  return {
+    compare: (a, b) => compareCells(keyOf(a), keyOf(b)) || byAddress(a, b),
+    sort: (rows) => sortByKeys(rows, keyOf),
+  }
+}
+
+type ReadKey = (row: Row) => Cell | undefined
+
+function keyReader(sort: string, columns: readonly Column[]): ReadKey | undefined {
+  if (sort === '@namespace') return ({ namespace }) => namespace
+  if (sort === '@name') return ({ name }) => name
   // The youngest object has the smallest age.
-  if (sort === '@age') return (a, b) => b.createdAt - a.createdAt
+  if (sort === '@age') return ({ createdAt }) => -createdAt
   const at = columns.findIndex(({ name }) => name === sort)
-  return at < 0 ? undefined : (a, b) => compareCells(a.cells[at], b.cells[at])
+  return at < 0 ? undefined : ({ cells }) => cells[at]
+}
+
+/** Reads each key once: a list is compared many times more often than it has rows. */
+function sortByKeys(rows: readonly Row[], keyOf: ReadKey): Row[] {
+  const numbers = new Float64Array(rows.length)
+  const texts = rows.map((row, at) => {
+    const key = keyOf(row)
+    numbers[at] = numberOf(key)
+    return textOf(key)
+  })
+  const order = [...rows.keys()].sort(
+    (i, j) =>
+      compareNumbers(numbers[i] as number, numbers[j] as number) ||
+      compareText(texts[i] as string, texts[j] as string) ||
+      byAddress(rows[i] as Row, rows[j] as Row),
+  )
+  return order.map((at) => rows[at] as Row)
 }
 
 function byAddress(a: Row, b: Row): number {
   return compareText(a.namespace, b.namespace) || compareText(a.name, b.name) || compareText(a.uid, b.uid)
 }
 
+/**
+ * Numbers, also in front of a text such as `3 (2d ago)` and `1/2`, as numbers and before other texts; texts without
+ * regard to case.
+ */
+export function compareCells(a: Cell | undefined, b: Cell | undefined): number {
+  return compareNumbers(numberOf(a), numberOf(b)) || compareText(textOf(a), textOf(b))
+}
+
+function compareNumbers(a: number, b: number): number {
+  return a < b ? -1 : Number(a > b)
+}
+
 function compareText(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }
 
-/** Numbers, also in front of a text such as `3 (2d ago)` and `1/2`, as numbers; other texts without regard to case. */
-export function compareCells(a: Cell | undefined, b: Cell | undefined): number {
-  if (typeof a === 'number' && typeof b === 'number') return a - b
-  const [left, right] = [String(a ?? ''), String(b ?? '')]
-  const [x, y] = [Number.parseFloat(left), Number.parseFloat(right)]
-  if (!Number.isNaN(x) && !Number.isNaN(y) && x !== y) return x - y
-  return compareText(left.toLowerCase(), right.toLowerCase())
+/** Infinity for a text that begins with no number. */
+function numberOf(cell: Cell | undefined): number {
+  const number = typeof cell === 'number' ? cell : Number.parseFloat(String(cell ?? ''))
+  return Number.isNaN(number) ? Infinity : number
 }
 
 export type Fits = (row: Row) => boolean
@@ -70,21 +105,43 @@ function textOf(cell: Cell | undefined): string {
   return typeof cell === 'string' ? cell.toLowerCase() : String(cell ?? '')
 }
 
-/** Puts changed rows into an ordered list of rows. `removed` has the uids that are gone or changed. */
-export function merge(
+export interface RowChange {
+  /** Undefined: the row is new. */
+  readonly before: Row | undefined
+  /** Undefined: the row is gone. */
+  readonly after: Row | undefined
+}
+
+/** Applies changes to ordered rows. The rows in between are copied in runs, without being compared. */
+export function applyChanges(
   ordered: readonly Row[],
-  removed: ReadonlySet<string>,
-  added: readonly Row[],
-  compare: Compare,
+  changes: readonly RowChange[],
+  compare: RowOrder['compare'],
 ): Row[] {
-  const fresh = [...added].sort(compare)
-  const out: Row[] = []
-  let at = 0
-  for (const row of ordered) {
-    if (removed.has(row.uid)) continue
-    for (let next = fresh[at]; next !== undefined && compare(next, row) < 0; next = fresh[++at]) out.push(next)
-    out.push(row)
+  const removed = changes.flatMap(({ before }) => (before === undefined ? [] : [before]))
+  const added = changes.flatMap(({ after }) => (after === undefined ? [] : [after])).sort(compare)
+  const edits = [
+    ...removed.map((row) => ({ at: positionOf(ordered, row, compare), row: undefined })),
+    ...added.map((row) => ({ at: positionOf(ordered, row, compare), row })),
+  ].sort((a, b) => a.at - b.at || Number(a.row === undefined) - Number(b.row === undefined))
+  const runs: (readonly Row[])[] = []
+  let done = 0
+  for (const { at, row } of edits) {
+    if (at > done) runs.push(ordered.slice(done, at))
+    runs.push(row === undefined ? [] : [row])
+    done = row === undefined ? at + 1 : Math.max(done, at)
   }
-  for (; at < fresh.length; at++) out.push(fresh[at] as Row)
-  return out
+  runs.push(ordered.slice(done))
+  return runs.flat()
+}
+
+/** The index of the row, or the one where it belongs. */
+function positionOf(ordered: readonly Row[], row: Row, compare: RowOrder['compare']): number {
+  let [low, high] = [0, ordered.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (compare(ordered[middle] as Row, row) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
 }

@@ -1,13 +1,22 @@
 /** Holds the rows of a list, and those that fit the filter in their order. */
 import type { Column, ListView, Row } from './messages.ts'
-import { comparerOf, filterOf, merge } from './order.ts'
+import { applyChanges, filterOf, orderBy } from './order.ts'
+
+export interface RowWindow {
+  /** Rows that fit the filter. */
+  readonly shown: number
+  /** Index of `rows[0]` among those shown. */
+  readonly from: number
+  readonly rows: readonly Row[]
+}
 
 export class OrderedRows {
   readonly #rows = new Map<string, Row>()
-  /** Uids of rows that changed since the order was made. */
-  #changed = new Set<string>()
-  #ordered: Row[] = []
-  /** The filter and the sort order that `#ordered` has. */
+  /** By uid: what the rows that changed since the order was made were then. */
+  #changed = new Map<string, Row | undefined>()
+  /** Ascending. */
+  #ordered: readonly Row[] = []
+  /** The filter and the column that `#ordered` has. */
   #orderedBy = ''
   columns: readonly Column[] = []
 
@@ -16,12 +25,13 @@ export class OrderedRows {
   }
 
   put(row: Row): void {
+    this.#remember(row.uid)
     this.#rows.set(row.uid, row)
-    this.#changed.add(row.uid)
   }
 
   delete(uid: string): void {
-    if (this.#rows.delete(uid)) this.#changed.add(uid)
+    this.#remember(uid)
+    this.#rows.delete(uid)
   }
 
   /** Replaces all rows in one step. */
@@ -31,20 +41,36 @@ export class OrderedRows {
     this.#orderedBy = ''
   }
 
-  /** All rows that fit the filter, in order. */
-  ordered({ filter, sort, isDescending }: Omit<ListView, 'from' | 'count'>): readonly Row[] {
-    const fits = filterOf(filter, this.columns)
-    const compare = comparerOf(sort, isDescending, this.columns)
-    const key = JSON.stringify([filter, sort, isDescending, this.columns.length])
+  /** The part of the rows that a view shows. The descending order is the reverse of the ascending one. */
+  window(view: ListView): RowWindow {
+    const { isDescending, count } = view
+    const rows = this.#inOrder(view)
+    const shown = rows.length
+    const from = Math.max(0, Math.min(view.from, shown - count))
+    if (!isDescending) return { shown, from, rows: rows.slice(from, from + count) }
+    return { shown, from, rows: rows.slice(Math.max(0, shown - from - count), shown - from).reverse() }
+  }
+
+  #remember(uid: string): void {
+    if (!this.#changed.has(uid)) this.#changed.set(uid, this.#rows.get(uid))
+  }
+
+  #inOrder({ filter, sort }: ListView): readonly Row[] {
+    const fits = filterOf(filter, this.columns) ?? (() => true)
+    const order = orderBy(sort, this.columns)
+    const key = JSON.stringify([filter, sort, this.columns.length])
     if (key !== this.#orderedBy) {
-      const rows = [...this.#rows.values()]
-      this.#ordered = (fits === undefined ? rows : rows.filter(fits)).sort(compare)
+      this.#ordered = order.sort([...this.#rows.values()].filter(fits))
       this.#orderedBy = key
     } else if (this.#changed.size > 0) {
-      const added = [...this.#changed].flatMap((uid) => this.#rows.get(uid) ?? [])
-      this.#ordered = merge(this.#ordered, this.#changed, fits === undefined ? added : added.filter(fits), compare)
+      const fitting = (row: Row | undefined): Row | undefined => (row !== undefined && fits(row) ? row : undefined)
+      const changes = [...this.#changed].map(([uid, row]) => ({
+        before: fitting(row),
+        after: fitting(this.#rows.get(uid)),
+      }))
+      this.#ordered = applyChanges(this.#ordered, changes, order.compare)
     }
-    this.#changed = new Set()
+    this.#changed = new Map()
     return this.#ordered
   }
 }

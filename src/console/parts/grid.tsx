@@ -9,6 +9,7 @@ import { every, now } from '../browser/time.ts'
 import type { FromWorker, Row } from '../lists/messages.ts'
 import type { KindInUrl } from '../routing/location.ts'
 import { go } from '../routing/router.tsx'
+import { GridColumns, sumOf, useWidths } from './grid-columns.tsx'
 import { GridHead } from './grid-head.tsx'
 import { GridRow, keptQuery } from './grid-row.tsx'
 import { rowsInSight, spacersOf } from './row-window.ts'
@@ -30,6 +31,7 @@ export function Grid({ data, cluster, kind, showNamespace, onVisible }: GridProp
   const { shown: total = 0, from = 0, rows = [] } = data ?? {}
   const show = useRowsInSight(box, total, onVisible)
   const columns = visibleColumns(data?.columns ?? [])
+  const widths = useWidths(columns, rows, showNamespace)
   const [before, after] = spacersOf({ total, from, count: rows.length })
   const open = (row: Row): void =>
     go({ page: 'object', cluster, kind, namespace: row.namespace, name: row.name, tab: '' }, keptQuery())
@@ -51,7 +53,8 @@ export function Grid({ data, cluster, kind, showNamespace, onVisible }: GridProp
       aria-label="Objects"
       onKeyDown={onKeyDown}
     >
-      <table aria-rowcount={total + 1}>
+      <table aria-rowcount={total + 1} style={{ minWidth: sumOf(widths) }}>
+        <GridColumns widths={widths} />
         <GridHead columns={columns} showNamespace={showNamespace} />
         <tbody>
           <Spacer px={before} span={columns.length + 1} />

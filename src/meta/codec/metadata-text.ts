@@ -1,7 +1,7 @@
 /** Cuts the metadata out of the JSON of an object without parsing it: lists of metadata and Tables need nothing else. */
 
 const METADATA = '"metadata":'
-const MANAGED_FIELDS = '"managedFields":'
+const MANAGED_FIELDS = '"managedFields":['
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
 const [OPENING, CLOSING, OPENING_LIST, CLOSING_LIST] = [0x7b, 0x7d, 0x5b, 0x5d]
 
@@ -15,44 +15,45 @@ export function metadataText(
   { omitsManagedFields = false }: MetadataTextOptions = {},
 ): string | undefined {
   if (!body.startsWith(METADATA) || body.charCodeAt(METADATA.length) !== OPENING) return undefined
-  const end = endOfValue(body, METADATA.length)
-  if (end === undefined) return undefined
-  const text = body.slice(0, end)
-  return omitsManagedFields ? withoutManagedFields(text) : text
-}
-
-/** Only the member of the metadata itself: labels may have the same name. */
-function withoutManagedFields(text: string): string {
-  for (let at = METADATA.length + 1; at < text.length - 1; at++) {
-    const code = text.charCodeAt(at)
-    if (code === OPENING || code === OPENING_LIST) at = (endOfValue(text, at) ?? text.length) - 1
+  let cut: Cut | undefined
+  for (let at = METADATA.length + 1; at < body.length; at++) {
+    const code = body.charCodeAt(at)
+    if (code === CLOSING) return without(body.slice(0, at + 1), cut)
+    if (code === OPENING || code === OPENING_LIST) at = lastOfValue(body, at)
     else if (code === QUOTE) {
-      if (text.startsWith(MANAGED_FIELDS, at)) return cutMember(text, at)
-      at = endOfString(text, at)
+      // Only a member of the metadata itself: labels may have the same name.
+      const isOmitted = omitsManagedFields && body.startsWith(MANAGED_FIELDS, at)
+      const last = isOmitted ? lastOfValue(body, at + MANAGED_FIELDS.length - 1) : endOfString(body, at)
+      if (isOmitted) cut = { from: at, to: last + 1 }
+      at = last
     }
   }
-  return text
+  return undefined
 }
 
-/** Without the member that begins at `start`, and one of the commas around it. */
-function cutMember(text: string, start: number): string {
-  const end = endOfValue(text, start + MANAGED_FIELDS.length)
-  if (end === undefined) return text
-  if (text.charCodeAt(start - 1) === COMMA) return text.slice(0, start - 1) + text.slice(end)
-  return text.slice(0, start) + text.slice(text.charCodeAt(end) === COMMA ? end + 1 : end)
+interface Cut {
+  readonly from: number
+  readonly to: number
 }
 
-/** The index behind the object or list that begins at `start`. Undefined if the text ends before. */
-function endOfValue(text: string, start: number): number | undefined {
+/** Without the member at `cut`, and one of the commas around it. */
+function without(text: string, cut: Cut | undefined): string {
+  if (cut === undefined) return text
+  const { from, to } = cut
+  if (text.charCodeAt(from - 1) === COMMA) return text.slice(0, from - 1) + text.slice(to)
+  return text.slice(0, from) + text.slice(text.charCodeAt(to) === COMMA ? to + 1 : to)
+}
+
+/** The index of the last character of the object or list that begins at `start`; the length of a text that ends before. */
+function lastOfValue(text: string, start: number): number {
   let depth = 0
   for (let at = start; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) at = endOfString(text, at)
     else if (code === OPENING || code === OPENING_LIST) depth++
-    else if ((code === CLOSING || code === CLOSING_LIST) && --depth === 0) return at + 1
-    else if (depth === 0) return undefined
+    else if ((code === CLOSING || code === CLOSING_LIST) && --depth === 0) return at
   }
-  return undefined
+  return text.length
 }
 
 /** The index of the closing quote. */

@@ -8,8 +8,8 @@ const TICK_MS = 10
 
 export interface Tab extends AsyncDisposable {
   readonly page: Page
-  /** Of the largest renderer process. */
-  residentMb(): number
+  /** Of the largest renderer process: what it shares with no other process, and all that is in memory. */
+  memory(): Memory
   /** Of all renderer processes. */
   cpuMs(): number
 }
@@ -23,14 +23,20 @@ export async function openTab(): Promise<Tab> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
   return {
     page,
-    residentMb: () => Math.max(0, ...renderers().map(({ residentMb }) => residentMb)),
+    memory: () => renderers().reduce((most, one) => (one.residentMb > most.residentMb ? one : most), NO_MEMORY),
     cpuMs: () => renderers().reduce((sum, { cpuMs }) => sum + cpuMs, 0),
     [Symbol.asyncDispose]: () => browser.close(),
   }
 }
 
-interface Renderer {
+export interface Memory {
+  readonly privateMb: number
   readonly residentMb: number
+}
+
+const NO_MEMORY: Memory = { privateMb: 0, residentMb: 0 }
+
+interface Renderer extends Memory {
   readonly cpuMs: number
 }
 
@@ -41,9 +47,12 @@ function renderers(): readonly Renderer[] {
     .flatMap((pid) => {
       try {
         if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--type=renderer')) return []
-        const [, kb = '0'] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+        const memory = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
+        const mb = (name: string): number =>
+          Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(memory)?.[1] ?? 0) / 1000
         const stat = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-        return [{ residentMb: Number(kb) / 1000, cpuMs: (Number(stat[11]) + Number(stat[12])) * TICK_MS }]
+        const privateMb = mb('Private_Dirty') + mb('Private_Clean')
+        return [{ privateMb, residentMb: mb('Rss'), cpuMs: (Number(stat[11]) + Number(stat[12])) * TICK_MS }]
       } catch {
         // It has ended.
         return []
