@@ -34,6 +34,9 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** For lists of names and labels, without the contents of the objects. */
+export const METADATA_ACCEPT = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json'
+
 /** Gets the event `unauthorized` when the server no longer accepts the session. */
 export const sessionEvents: EventTarget = new EventTarget()
 

@@ -3,7 +3,7 @@ import type { ComponentType, VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 
 import { clusterPath, type KindAddress, listPath } from '../api/kinds.ts'
-import { sendForJson } from '../api/request.ts'
+import { METADATA_ACCEPT, sendForJson } from '../api/request.ts'
 import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
 import { ShortList } from '../overview/short-list.tsx'
 import { qualified } from '../parts/kind-groups.ts'
@@ -100,5 +100,3 @@ interface CountedList {
   readonly items?: readonly unknown[] | null
   readonly metadata?: { readonly remainingItemCount?: number }
 }
-
-const METADATA_ACCEPT = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json'

@@ -23,6 +23,12 @@ export interface ClusterView {
 
 export const CLUSTER_VIEWS: readonly ClusterView[] = [
   {
+    name: 'search',
+    title: 'Search',
+    words: ['find', 'name', 'label'],
+    load: async () => (await import('../search/search-view.tsx')).SearchCluster,
+  },
+  {
     name: 'create',
     title: 'Create',
     words: ['apply', 'new', 'yaml'],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Kind } from '../api/kinds.ts'
-import { commandsOf, fitting } from './commands.ts'
+import { commandsOf, fitting, searchCommands } from './commands.ts'
 
 const kind = (name: string, plural: string, shortNames: readonly string[]): Kind => ({
   group: '',
@@ -49,5 +49,21 @@ describe('fitting() for the palette', () => {
   it('lists in the namespace behind the kind', () => {
     const [{ action } = { action: undefined }] = fitting(commands, 'po web', 5)
     assert.deepEqual(action?.type === 'open' && action.query, { ns: 'web' })
+  })
+})
+
+describe('searchCommands()', () => {
+  const around = { cluster: 'local', clusters: [], kinds: [], namespace: '', user: null }
+  const user = { name: 'ada', username: 'ada' }
+  const pages = (text: string, changes: object): readonly string[] =>
+    searchCommands(text, { ...around, ...changes }).map(({ action }) =>
+      action.type === 'open' ? action.page.page : '',
+    )
+
+  it('searches the cluster of the page, and all clusters of a server', () => {
+    assert.deepEqual(pages('web', {}), ['cluster-view'])
+    assert.deepEqual(pages('web', { user }), ['cluster-view', 'server-view'])
+    assert.deepEqual(pages('web', { user, cluster: undefined }), ['server-view'])
+    assert.deepEqual(pages('w', {}), [])
   })
 })

@@ -4,6 +4,7 @@ import type { SessionUser } from '../browser/session.ts'
 import { type ClusterView, viewsOf } from '../pages/cluster-views.ts'
 import { qualified, titleOf } from '../parts/kind-groups.ts'
 import type { Page } from '../routing/location.ts'
+import { parseSearch } from '../search/search-query.ts'
 import { type ServerView, serverViewsFor } from '../server/server-views.ts'
 
 export interface Command {
@@ -69,6 +70,24 @@ function serverViewCommand({ name, title, words }: ServerView): Command {
 
 function openCommand(title: string, page: Page): Command {
   return { title, hint: '', words: [title.toLowerCase()], action: { type: 'open', page } }
+}
+
+/** Searches for the objects that the text names, in the cluster of the page and in all clusters of a server. */
+export function searchCommands(text: string, { cluster, clusters, user }: Surroundings): readonly Command[] {
+  const wanted = text.trim().replace(/^:/, '')
+  if (parseSearch(wanted) === undefined) return []
+  const title = `Search objects for “${wanted}”`
+  const search = (page: Page, hint: string): Command => ({
+    title,
+    hint,
+    words: [],
+    action: { type: 'open', page, query: { q: wanted } },
+  })
+  const here = cluster ?? (user === null ? clusters[0]?.name : undefined)
+  return [
+    ...(here === undefined ? [] : [search({ page: 'cluster-view', cluster: here, view: 'search' }, 'This cluster')]),
+    ...(user === null ? [] : [search({ page: 'server-view', view: 'search', item: '' }, 'All clusters')]),
+  ]
 }
 
 /** `po web` lists the pods of namespace web. */

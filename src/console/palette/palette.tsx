@@ -6,7 +6,7 @@ import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
 import { session } from '../browser/session.ts'
 import { switchTheme } from '../browser/theme.ts'
 import { go, location } from '../routing/router.tsx'
-import { type Command, commandsOf, fitting } from './commands.ts'
+import { type Command, commandsOf, fitting, searchCommands, type Surroundings } from './commands.ts'
 
 export interface PaletteProps {
   readonly close: () => void
@@ -22,7 +22,8 @@ export function Palette({ close, showKeys }: PaletteProps): VNode {
   useEffect(() => {
     dialog.current?.showModal()
   }, [])
-  const commands = fitting(available(), text, MAX_SHOWN)
+  const around = surroundings()
+  const commands = [...fitting(commandsOf(around), text, MAX_SHOWN), ...searchCommands(text, around)]
   const run = (command: Command | undefined): void => {
     if (command === undefined) return
     close()
@@ -86,14 +87,14 @@ function CommandList({ commands, selected, run }: CommandListProps): VNode {
   )
 }
 
-function available(): readonly Command[] {
+function surroundings(): Surroundings {
   const { page, query } = location.value
   const cluster = 'cluster' in page ? page.cluster : undefined
-  return commandsOf({
+  return {
     cluster,
     clusters: session.value?.clusters ?? [],
     kinds: cluster === undefined ? [] : kindsOfCluster(cluster).value.kinds,
     namespace: query['ns'] ?? '',
     user: session.value?.mode === 'many-clusters' ? session.value.user : null,
-  })
+  }
 }

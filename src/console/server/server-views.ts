@@ -33,6 +33,12 @@ export const SERVER_VIEWS: readonly ServerView[] = [
     hasOwnHead: true,
     load: async () => (await import('./cluster-page.tsx')).ManagedClusterPage,
   },
+  {
+    name: 'search',
+    title: 'Search',
+    words: ['find', 'name', 'label'],
+    load: async () => (await import('../search/search-view.tsx')).SearchServer,
+  },
 ]
 
 export function serverViewsFor(user: SessionUser): readonly ServerView[] {
