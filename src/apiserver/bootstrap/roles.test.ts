@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import type { ClusterRole, ClusterRoleBinding } from '#apis/rbac/v1.ts'
 import { pathAccess, resourceAccess } from '#auth/authorizer.ts'
 import { RbacIndex } from '#auth/authorizers/rbac/rbac.ts'
-import { RuleTable, ruleRequestOf } from '#auth/authorizers/rbac/rule-table.ts'
+import { RuleTable, ruleRequestOf } from '#model/rule-table.ts'
 
 import { planReconcile } from './reconcile.ts'
 import { parseRights } from './role-text.ts'

@@ -5,6 +5,7 @@
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { goQuote } from '#lib/go/text.ts'
 import { parseFieldSelector, requiredField } from '#meta/fields.ts'
+import { ruleRequestOf, RuleTable } from '#model/rule-table.ts'
 
 import {
   type Access,
@@ -16,7 +17,6 @@ import {
   type Verdict,
 } from '../../authorizer.ts'
 import type { User } from '../../user.ts'
-import { ruleRequestOf, RuleTable } from '../rbac/rule-table.ts'
 import type { NodeGraph } from './graph.ts'
 import { type ReferredKind, referenceTo } from './references.ts'
 

@@ -4,6 +4,7 @@
  */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject } from '#apis/rbac/v1.ts'
 import { goQuote } from '#lib/go/text.ts'
+import { type RuleRequest, ruleRequestOf, RuleTable } from '#model/rule-table.ts'
 
 import {
   type Access,
@@ -14,7 +15,6 @@ import {
   type Verdict,
 } from '../../authorizer.ts'
 import type { User } from '../../user.ts'
-import { type RuleRequest, ruleRequestOf, RuleTable } from './rule-table.ts'
 
 /** A role that exists or is referenced. Removed when neither holds. */
 interface RoleSlot {

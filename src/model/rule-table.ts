@@ -5,7 +5,18 @@
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { trimEndOf } from '#lib/trim.ts'
 
-import type { Access } from '../../authorizer.ts'
+/** What rules are asked for: a resource or a path of the API server. */
+export interface RuleAccess {
+  readonly verb: string
+  readonly isResource: boolean
+  /** Of a request for no resource. */
+  readonly path: string
+  readonly group: string
+  readonly resource: string
+  readonly subresource: string
+  /** Empty: no named object. */
+  readonly name: string
+}
 
 /** A request in the form that rules match on, computed once for many tables. */
 export interface RuleRequest {
@@ -20,7 +31,7 @@ export interface RuleRequest {
   readonly name: string
 }
 
-export function ruleRequestOf({ verb, isResource, path, group, resource, subresource, name }: Access): RuleRequest {
+export function ruleRequestOf({ verb, isResource, path, group, resource, subresource, name }: RuleAccess): RuleRequest {
   const isWhole = subresource === ''
   return {
     verb,
