@@ -28,7 +28,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }): V
         <button type="button" class="quiet" onClick={switchTheme} title="Switch theme">
           Theme: {theme.value}
         </button>
-        <span class="bar-user">{session.value?.user?.displayName ?? session.value?.user?.username ?? ''}</span>
+        <User />
       </header>
       <nav class="side" aria-label={cluster === undefined ? 'Pages' : 'Kinds'}>
         {cluster === undefined ? <ServerNavigation /> : <Navigation cluster={cluster} />}
@@ -37,6 +37,18 @@ export function Frame({ children }: { readonly children: ComponentChildren }): V
         {children}
       </main>
     </div>
+  )
+}
+
+/** Users of a management server have a page for their account. */
+function User(): VNode {
+  const { mode, user } = session.value ?? {}
+  const name = <bdi>{user?.displayName ?? user?.username ?? ''}</bdi>
+  if (mode !== 'many-clusters') return <span class="bar-user">{name}</span>
+  return (
+    <Link to={{ page: 'server-view', view: 'account', item: '' }} class="bar-user" title="Your account">
+      {name}
+    </Link>
   )
 }
 

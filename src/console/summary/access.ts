@@ -1,24 +1,14 @@
 /** Summaries of RBAC objects: the rules of roles as a table, and the subjects of bindings. */
-import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject } from '#apis/rbac/v1.ts'
+import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, Subject } from '#apis/rbac/v1.ts'
 
+import { RULE_COLUMNS, ruleRow } from '../rights/rule-row.ts'
 import { type Cell, fields, link, type Section, table, type Value } from './section.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
 const V1 = `${GROUP}/v1`
 
 export function roleSections({ rules }: Role | ClusterRole): readonly Section[] {
-  return table('Rules', ['Verbs', 'Resources', 'API groups', 'Names'], (rules ?? []).map(ruleRow))
-}
-
-function ruleRow({
-  verbs,
-  resources = [],
-  apiGroups = [],
-  resourceNames = [],
-  nonResourceURLs = [],
-}: PolicyRule): readonly Cell[] {
-  const groups = resources.length === 0 ? [] : apiGroups.map((group) => (group === '' ? 'core' : group))
-  return [verbs.join(', '), [...resources, ...nonResourceURLs].join(', '), groups.join(', '), resourceNames.join(', ')]
+  return table('Rules', RULE_COLUMNS, (rules ?? []).map(ruleRow))
 }
 
 export function bindingSections({ roleRef, subjects, metadata }: RoleBinding | ClusterRoleBinding): readonly Section[] {

@@ -4,6 +4,7 @@ import type { VNode } from 'preact'
 import { ObjectLink } from '../objects/object-link.tsx'
 import { AgeText } from '../parts/age-text.tsx'
 import { LongText } from '../parts/long-text.tsx'
+import { PlainTable } from '../parts/plain-table.tsx'
 import type { Cell, FieldsSection, Section, TableSection, Value } from './section.ts'
 
 interface SectionViewProps {
@@ -35,39 +36,14 @@ function FieldsView({ cluster, section }: { readonly cluster: string; readonly s
   )
 }
 
-/** Long tables are cut: the console shows objects, and exports are for programs. */
-const MAX_ROWS = 500
-
 function TableView({ cluster, section }: { readonly cluster: string; readonly section: TableSection }): VNode {
   const { title, columns, rows } = section
+  const cellsOf = (row: readonly Cell[]): readonly VNode[] =>
+    row.map((cell, at) => <CellView key={at} cluster={cluster} cell={cell} name={columns[at] ?? ''} />)
   return (
     <section class="box box-wide">
       <h2>{title}</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label={title}>
-        <table class="plain">
-          <thead>
-            <tr>
-              {columns.map((column) => (
-                <th key={column} scope="col">
-                  {column}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, MAX_ROWS).map((row, at) => (
-              <tr key={at}>
-                {row.map((cell, column) => (
-                  <td key={column}>
-                    <CellView cluster={cluster} cell={cell} name={columns[column] ?? ''} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {rows.length > MAX_ROWS && <p class="muted">{`The first ${MAX_ROWS} of ${rows.length}`}</p>}
+      <PlainTable label={title} columns={columns} rows={rows} cells={cellsOf} />
     </section>
   )
 }

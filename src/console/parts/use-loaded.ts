@@ -1,0 +1,43 @@
+/** What a page reads once from the server, and again on demand. A later failure keeps what was read before. */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+
+import { RequestError } from '../api/request.ts'
+
+export interface Loaded<T> {
+  /** Undefined until the server has answered. */
+  readonly value: T | undefined
+  /** Of the last attempt. */
+  readonly error: RequestError | undefined
+  readonly reload: () => void
+}
+
+interface Answer<T> {
+  readonly key: string
+  readonly value?: T | undefined
+  readonly error?: RequestError
+}
+
+/** Reads again when the key changes. `load` rejects with RequestError, or with anything after its signal was aborted. */
+export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const [answer, setAnswer] = useState<Answer<T>>()
+  const current = useRef(new AbortController())
+  const reload = useCallback((): void => {
+    current.current.abort()
+    const stop = new AbortController()
+    current.current = stop
+    load(stop.signal).then(
+      (value) => (stop.signal.aborted ? undefined : setAnswer({ key, value })),
+      (error: unknown) => {
+        if (stop.signal.aborted) return
+        if (!(error instanceof RequestError)) throw error
+        setAnswer((before) => ({ key, value: before?.key === key ? before.value : undefined, error }))
+      },
+    )
+  }, [key])
+  useEffect(() => {
+    reload()
+    return () => current.current.abort()
+  }, [reload])
+  const { value, error } = answer?.key === key ? answer : {}
+  return { value, error, reload }
+}
