@@ -6,6 +6,7 @@ import './style/metrics.css'
 import './style/parts.css'
 import './style/objects.css'
 import './style/server.css'
+import './style/people.css'
 import { render } from 'preact'
 
 import { App } from './app.tsx'

@@ -5,7 +5,7 @@
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { trimEndOf } from '#lib/trim.ts'
 
-/** What rules are asked for: a resource or a path of the API server. */
+/** The verb and the resource, or the path, of a request. */
 export interface RuleAccess {
   readonly verb: string
   readonly isResource: boolean

@@ -1,4 +1,4 @@
-/** What a page reads once from the server, and again on demand. A later failure keeps what was read before. */
+/** Reads data of a page once from the server, and again on demand. A later failure keeps the earlier data. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 import { RequestError } from '../api/request.ts'

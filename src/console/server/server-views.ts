@@ -39,7 +39,54 @@ export const SERVER_VIEWS: readonly ServerView[] = [
     words: ['find', 'name', 'label'],
     load: async () => (await import('../search/search-view.tsx')).SearchServer,
   },
+  {
+    name: 'users',
+    title: 'Users',
+    words: ['people', 'accounts'],
+    isFor: (user) => has(user, 'manage users'),
+    load: async () => (await import('../people/users-view.tsx')).UsersView,
+  },
+  {
+    name: 'members',
+    title: 'Members',
+    words: ['rights', 'access'],
+    load: async () => (await import('../people/members-view.tsx')).MembersView,
+  },
+  {
+    name: 'roles',
+    title: 'Roles',
+    words: ['rights', 'rules', 'permissions'],
+    load: async () => (await import('../people/roles-view.tsx')).RolesView,
+  },
+  {
+    name: 'projects',
+    title: 'Projects',
+    words: ['namespaces'],
+    load: async () => (await import('../people/projects-view.tsx')).ProjectsView,
+  },
+  {
+    name: 'tokens',
+    title: 'API tokens',
+    words: ['keys'],
+    load: async () => (await import('../people/tokens-view.tsx')).TokensView,
+  },
+  {
+    name: 'account',
+    title: 'Account',
+    words: ['password', 'log out', 'logout', 'sessions'],
+    load: async () => (await import('../people/account-view.tsx')).AccountView,
+  },
+  {
+    name: 'settings',
+    title: 'Settings',
+    words: ['version', 'certificate', 'authority', 'providers'],
+    load: async () => (await import('../people/settings-view.tsx')).SettingsView,
+  },
 ]
+
+function has({ rights = [] }: SessionUser, right: string): boolean {
+  return rights.includes(right)
+}
 
 export function serverViewsFor(user: SessionUser): readonly ServerView[] {
   return SERVER_VIEWS.filter(({ isFor }) => isFor === undefined || isFor(user))

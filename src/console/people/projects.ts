@@ -1,0 +1,49 @@
+/** Projects of a cluster: each is a group of its namespaces, and has members. */
+import { send, sendForJson } from '../api/request.ts'
+
+export interface Project {
+  readonly metadata: { readonly name: string }
+  readonly spec: {
+    readonly displayName: string
+    readonly description?: string
+    readonly namespaces?: readonly string[]
+  }
+}
+
+export async function loadProjects(cluster: string, signal?: AbortSignal): Promise<readonly Project[]> {
+  const { items } = await sendForJson<{ items: readonly Project[] }>(pathOf(cluster), { signal })
+  return items.toSorted((a, b) => (a.spec.displayName < b.spec.displayName ? -1 : 1))
+}
+
+export interface ProjectFields {
+  readonly displayName: string
+  readonly description?: string
+}
+
+export async function createProject(cluster: string, fields: ProjectFields): Promise<void> {
+  await send(pathOf(cluster), { method: 'POST', body: fields })
+}
+
+export async function changeProject(cluster: string, project: string, fields: ProjectFields): Promise<void> {
+  await send(pathOf(cluster, project), { method: 'PATCH', body: fields })
+}
+
+/** Its namespaces stay. The rights of its members end. */
+export async function deleteProject(cluster: string, project: string): Promise<void> {
+  await send(pathOf(cluster, project), { method: 'DELETE' })
+}
+
+export async function createNamespace(cluster: string, project: string, name: string): Promise<void> {
+  await send(`${pathOf(cluster, project)}/namespaces`, { method: 'POST', body: { name } })
+}
+
+/** Null: out of its project. */
+export async function moveNamespace(cluster: string, namespace: string, project: string | null): Promise<void> {
+  const path = `/v3/clusters/${encodeURIComponent(cluster)}/namespaces/${encodeURIComponent(namespace)}/move`
+  await send(path, { method: 'POST', body: { project } })
+}
+
+function pathOf(cluster: string, project?: string): string {
+  const path = `/v3/clusters/${encodeURIComponent(cluster)}/projects`
+  return project === undefined ? path : `${path}/${encodeURIComponent(project)}`
+}
