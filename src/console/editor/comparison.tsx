@@ -1,9 +1,8 @@
 /** Compares live object, edited text and the result of the dry run, two at a time, side by side. */
-import { MergeView } from '@codemirror/merge'
 import type { VNode } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 
-import { yamlExtensions } from './code-editor.ts'
+import { TextDifference } from './text-difference.tsx'
 
 export interface ComparisonProps {
   readonly live: string
@@ -20,22 +19,9 @@ const SIDES = {
 
 type Sides = keyof typeof SIDES
 
-export function Comparison(texts: ComparisonProps): VNode {
+export function Comparison({ live, mine, result }: ComparisonProps): VNode {
   const [sides, setSides] = useState<Sides>('live-result')
-  const box = useRef<HTMLDivElement>(null)
   const [left, right] = SIDES[sides]
-  const { live, mine, result } = texts
-  useEffect(() => {
-    if (box.current === null) return undefined
-    const view = new MergeView({
-      parent: box.current,
-      a: { doc: sides === 'mine-result' ? mine : live, extensions: [...yamlExtensions(left, true)] },
-      b: { doc: sides === 'live-mine' ? mine : result, extensions: [...yamlExtensions(right, true)] },
-      collapseUnchanged: { margin: 3, minSize: 6 },
-      gutter: true,
-    })
-    return () => view.destroy()
-  }, [sides, live, mine, result])
   return (
     <section class="comparison" aria-label="Comparison">
       <div class="comparison-head">
@@ -49,7 +35,10 @@ export function Comparison(texts: ComparisonProps): VNode {
           ))}
         </select>
       </div>
-      <div ref={box} />
+      <TextDifference
+        left={{ title: left, text: sides === 'mine-result' ? mine : live }}
+        right={{ title: right, text: sides === 'live-mine' ? mine : result }}
+      />
     </section>
   )
 }

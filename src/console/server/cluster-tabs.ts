@@ -16,7 +16,26 @@ export interface ClusterTab {
   readonly load?: () => Promise<ComponentType<ClusterTabProps>>
 }
 
-const TABS: readonly ClusterTab[] = [{ name: '', title: 'Overview', isOf: () => true }]
+/** The server refuses all but owners. */
+function isOwnBuild({ spec, isOwner }: ManagedCluster): boolean {
+  return spec.source === 'built' && isOwner === true
+}
+
+const TABS: readonly ClusterTab[] = [
+  { name: '', title: 'Overview', isOf: () => true },
+  {
+    name: 'operations',
+    title: 'Operations',
+    isOf: isOwnBuild,
+    load: async () => (await import('../builds/operations-tab.tsx')).OperationsTab,
+  },
+  {
+    name: 'file',
+    title: 'Cluster file',
+    isOf: isOwnBuild,
+    load: async () => (await import('../builds/file-tab.tsx')).FileTab,
+  },
+]
 
 export function tabsFor(cluster: ManagedCluster): readonly ClusterTab[] {
   return TABS.filter(({ isOf }) => isOf(cluster))

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks'
 import { hasRight, session } from '../browser/session.ts'
 import type { ListState } from '../lists/messages.ts'
 import { Notice } from '../parts/notice.tsx'
-import { location, setQuery } from '../routing/router.tsx'
+import { Link, location, setQuery } from '../routing/router.tsx'
 import { ClusterCard } from './cluster-card.tsx'
 import { ImportDialog, UpDialog } from './cluster-dialogs.tsx'
 import { byAttention, fittingClusters } from './cluster-order.ts'
@@ -65,7 +65,7 @@ function Clusters({ clusters, all }: ClustersProps): VNode {
 function NoClusters({ state }: { readonly state: ListState }): VNode {
   if (state.type === 'stale') return <Notice title="The clusters cannot be loaded" text={state.message} />
   const text = mayAddClusters()
-    ? 'Import one, or let the owner of a cluster make you a member.'
+    ? 'Build one on machines, import one, or let the owner of a cluster make you a member.'
     : 'The owner of a cluster can make you a member of it. Creating clusters needs the global role clusters-create.'
   return <Notice title="You have no clusters" text={text} />
 }
@@ -110,6 +110,9 @@ function AddClusters(): VNode | null {
   if (!mayAddClusters()) return null
   return (
     <div class="actions">
+      <Link to={{ page: 'server-view', view: 'build', item: '' }} class="button primary">
+        Build a cluster
+      </Link>
       <button type="button" onClick={() => setDialog('import')}>
         Import a cluster …
       </button>

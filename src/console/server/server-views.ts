@@ -34,6 +34,13 @@ export const SERVER_VIEWS: readonly ServerView[] = [
     load: async () => (await import('./cluster-page.tsx')).ManagedClusterPage,
   },
   {
+    name: 'build',
+    title: 'Build a cluster',
+    words: ['create', 'machines', 'new'],
+    isFor: (user) => has(user, 'add clusters'),
+    load: async () => (await import('../builds/build-view.tsx')).BuildView,
+  },
+  {
     name: 'search',
     title: 'Search',
     words: ['find', 'name', 'label'],

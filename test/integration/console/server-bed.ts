@@ -24,6 +24,9 @@ export interface ServerBed extends AsyncDisposable {
   violations(): Promise<readonly string[]>
 }
 
+/** The page shows what the server does within a few seconds. */
+const TIMEOUT_MS = 8_000
+
 export async function startServerBed(
   upPrograms?: Parameters<typeof startManagementBed>[0],
   build?: Parameters<typeof startManagementBed>[1],
@@ -41,6 +44,7 @@ export async function startServerBed(
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ignoreHTTPSErrors: true })
       await context.addCookies([await sessionCookie(server, username)])
       const page = await context.newPage()
+      page.setDefaultTimeout(TIMEOUT_MS)
       follow(page, troubles)
       await page.goto(`${server.url}/ui${path}`)
       return page

@@ -1,0 +1,155 @@
+/** The cluster file of a built cluster: an editor, the difference before it is saved, and the private files. */
+import type { VNode } from 'preact'
+import { useRef, useState } from 'preact/hooks'
+
+import type { KubeObject } from '#meta/object.ts'
+
+import { RequestError, send, sendForJson } from '../api/request.ts'
+import type { CodeEditor } from '../editor/code-editor.ts'
+import { EditorBox } from '../editor/editor-box.tsx'
+import { TextDifference } from '../editor/text-difference.tsx'
+import { LoadedView } from '../parts/loaded-view.tsx'
+import { useLoaded } from '../parts/use-loaded.ts'
+import { go } from '../routing/router.tsx'
+import { textOfFile } from './cluster-file.ts'
+import { Refusal } from './fault-list.tsx'
+import { faultsOf } from './file-schema.ts'
+import { buildRoute } from './operation-requests.ts'
+import { PrivateFiles } from './private-files.tsx'
+import { SshKeyBox } from './ssh-key-box.tsx'
+import { useFileEditing } from './use-file-editing.ts'
+
+export interface BuildShown {
+  readonly file?: unknown
+  readonly template?: string
+  readonly approval: 'Automatic' | 'Manual'
+  /** The paths of keys and passwords. */
+  readonly secrets: readonly string[]
+  readonly sshPublicKey?: string
+}
+
+export interface FileTabProps {
+  readonly cluster: KubeObject
+}
+
+export function FileTab({ cluster }: FileTabProps): VNode {
+  const name = cluster.metadata.name ?? ''
+  const build = useLoaded(name, (signal) => sendForJson<BuildShown>(buildRoute(name, 'build'), { signal }))
+  return (
+    <LoadedView of={build} name="parts of the cluster file">
+      {(shown) => (
+        <>
+          <FileEditor cluster={name} build={shown} />
+          <div class="boxes">
+            {shown.sshPublicKey !== undefined && <SshKeyBox publicKey={shown.sshPublicKey} cluster={name} />}
+            <PrivateFiles cluster={name} />
+          </div>
+        </>
+      )}
+    </LoadedView>
+  )
+}
+
+interface FileEditorProps {
+  readonly cluster: string
+  readonly build: BuildShown
+}
+
+function FileEditor({ cluster, build }: FileEditorProps): VNode {
+  const editing = useFileEditing()
+  const editor = useRef<CodeEditor>(null)
+  const [before] = useState(() => textOfFile(build.file))
+  const [text, setText] = useState(before)
+  const [isReviewing, setIsReviewing] = useState(false)
+  const [refusal, setRefusal] = useState<RequestError>()
+  return (
+    <section aria-label="Cluster file">
+      {build.template !== undefined && (
+        <p class="muted">{`The cluster follows the template ${build.template}: only its editable parts may change.`}</p>
+      )}
+      <div class="yaml-bar">
+        <button type="button" class="primary" disabled={text === before} onClick={() => setIsReviewing(!isReviewing)}>
+          {isReviewing ? 'Go on writing' : 'Show the difference'}
+        </button>
+        <button
+          type="button"
+          disabled={text === before}
+          onClick={() => {
+            editor.current?.setText(before)
+            setIsReviewing(false)
+          }}
+        >
+          Discard
+        </button>
+      </div>
+      {refusal && <Refusal error={refusal} />}
+      {isReviewing && text !== before && (
+        <ReviewedFile
+          {...{ cluster, build, before, text }}
+          refused={(error) => {
+            setRefusal(error)
+            setIsReviewing(false)
+            editor.current?.mark(error === undefined ? [] : faultsOf(error, text))
+          }}
+        />
+      )}
+      <EditorBox
+        text={before}
+        label="Cluster file"
+        isReadOnly={false}
+        {...editing}
+        onChange={setText}
+        onReady={(ready) => (editor.current = ready)}
+      />
+    </section>
+  )
+}
+
+interface ReviewedFileProps extends FileEditorProps {
+  readonly before: string
+  readonly text: string
+  /** Undefined: an earlier refusal does not hold any more. */
+  readonly refused: (error: RequestError | undefined) => void
+}
+
+/** The difference, and the button that saves the file. */
+function ReviewedFile({ cluster, build, before, text, refused }: ReviewedFileProps): VNode {
+  const [keepsSecrets, setKeepsSecrets] = useState(true)
+  const [isBusy, setIsBusy] = useState(false)
+  const save = (): void => {
+    setIsBusy(true)
+    refused(undefined)
+    send(buildRoute(cluster, 'build'), { method: 'PUT', body: { file: text, keepsSecrets } })
+      .then(
+        () => go({ page: 'server-view', view: 'clusters', item: cluster }, { tab: 'operations' }),
+        (error: unknown) => {
+          if (!(error instanceof RequestError)) throw error
+          refused(error)
+        },
+      )
+      .finally(() => setIsBusy(false))
+  }
+  return (
+    <div class="box">
+      <TextDifference left={{ title: 'Present file', text: before }} right={{ title: 'Your text', text }} />
+      {build.secrets.length > 0 && (
+        <label class="choice">
+          <input
+            type="checkbox"
+            checked={keepsSecrets}
+            onChange={({ currentTarget }) => setKeepsSecrets(currentTarget.checked)}
+          />
+          {` Keep the keys and passwords that the text does not have: ${build.secrets.join(', ')}`}
+        </label>
+      )}
+      <p>
+        {build.approval === 'Automatic'
+          ? 'The server applies the plan of the new file at once.'
+          : 'The server shows the plan of the new file and waits for your approval.'}
+      </p>
+      <button type="button" class="primary" disabled={isBusy} onClick={save}>
+        Save the cluster file
+      </button>
+    </div>
+  )
+}
