@@ -1,13 +1,13 @@
 /** The lists of a page: follows each and sends the page the rows that it shows, at most ten times a second. */
 import { RequestError } from '../api/request.ts'
 import { follow, type Listener } from './follow.ts'
-import type { FromWorker, ListSource, ListState, ListView, Row, ToWorker } from './messages.ts'
+import type { FromWorker, ListSource, ListState, ListView, PickedRows, Row, ToWorker } from './messages.ts'
 import { OrderedRows } from './ordered-rows.ts'
 import type { FollowTools } from './resume.ts'
 
 export interface ListServerTools extends FollowTools {
   readonly now: () => number
-  readonly post: (message: FromWorker) => void
+  readonly post: (message: FromWorker | PickedRows) => void
 }
 
 const POST_EVERY_MS = 100
@@ -33,6 +33,7 @@ export class ListServer {
       return list.start()
     }
     if (message.type === 'view') return this.#lists.get(message.id)?.setView(message.view)
+    if (message.type === 'pick') return this.#lists.get(message.id)?.pick(message.limit)
     this.#lists.get(message.id)?.close()
     this.#lists.delete(message.id)
   }
@@ -116,6 +117,11 @@ class FollowedList {
     this.#post()
   }
 
+  pick(limit: number): void {
+    const { rows } = this.#rows.window({ ...this.#view, from: 0, count: limit })
+    this.#tools.post({ id: this.#id, picked: rows })
+  }
+
   #followTools(): FollowTools {
     const { fetch, messages, random, sleep } = this.#tools
     return { fetch, messages, random, sleep: (ms, signal) => sleep(ms, AbortSignal.any([signal, this.#pause.signal])) }
@@ -185,10 +191,12 @@ class FollowedList {
 
 /** Most changes in a long list are out of sight. */
 function showsTheSame(one: FromWorker, other: FromWorker): boolean {
-  const { rows, ...rest } = one
+  const { rows, groups, ...rest } = one
   return (
     rows.length === other.rows.length &&
     rows.every((row, at) => row === other.rows[at]) &&
+    groups.length === other.groups.length &&
+    groups.every(({ value, count }, at) => value === other.groups[at]?.value && count === other.groups[at].count) &&
     Object.entries(rest).every(([name, value]) => other[name as keyof FromWorker] === value)
   )
 }

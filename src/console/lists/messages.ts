@@ -34,6 +34,8 @@ export interface ListView {
   /** A column, `@age`, `@name` or `@namespace`. Empty: the order of the server. */
   readonly sort: string
   readonly isDescending: boolean
+  /** A column, or `@namespace`: the rows are counted by its values. Empty: they are not. */
+  readonly group: string
   readonly from: number
   readonly count: number
 }
@@ -41,6 +43,8 @@ export interface ListView {
 export type ToWorker =
   | { readonly type: 'open'; readonly id: number; readonly source: ListSource; readonly view: ListView }
   | { readonly type: 'view'; readonly id: number; readonly view: ListView }
+  /** Asks for the first rows that fit the filter. */
+  | { readonly type: 'pick'; readonly id: number; readonly limit: number }
   | { readonly type: 'close'; readonly id: number }
   /** The page is hidden or visible again. Hidden pages end their watches. */
   | { readonly type: 'visible'; readonly isVisible: boolean }
@@ -54,6 +58,17 @@ export type ListState =
   | { readonly type: 'stale'; readonly sinceMs: number; readonly message: string; readonly code: number }
   | { readonly type: 'failed'; readonly code: number; readonly reason: string; readonly message: string }
 
+/** The answer to `pick`. */
+export interface PickedRows {
+  readonly id: number
+  readonly picked: readonly Row[]
+}
+
+export interface RowGroup {
+  readonly value: string
+  readonly count: number
+}
+
 export interface FromWorker {
   readonly id: number
   readonly state: ListState
@@ -66,4 +81,6 @@ export interface FromWorker {
   /** Index of `rows[0]` among those shown. */
   readonly from: number
   readonly rows: readonly Row[]
+  /** The most frequent values of the column of the view, among the rows that fit the filter. */
+  readonly groups: readonly RowGroup[]
 }

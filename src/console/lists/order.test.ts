@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { countGroups } from './groups.ts'
 import type { Column, ListView, Row } from './messages.ts'
 import { compareCells, filterOf, orderBy } from './order.ts'
 import { OrderedRows } from './ordered-rows.ts'
@@ -30,12 +31,33 @@ describe('filterOf()', () => {
     ['namespace:def', true],
     ['restarts:2d', true],
     ['unknown:web', false],
+    ['status==running', true],
+    ['status==run', false],
+    ['restarts=="3 (2d ago)"', true],
+    ['"2d ago"', true],
+    ['-namespace==default', false],
   ]
   for (const [filter, fits] of cases) {
     it(`returns ${fits} for "${filter}"`, () => assert.equal(filterOf(filter, COLUMNS)?.(web), fits))
   }
 
   it('returns undefined without words', () => assert.equal(filterOf('  ', COLUMNS), undefined))
+})
+
+describe('countGroups()', () => {
+  const rows = [row('a'), row('b', { cells: ['b', 'Pending', '0'] }), row('c', { namespace: 'web' })]
+  const cases: readonly (readonly [column: string, groups: string])[] = [
+    ['Status', 'Running 2, Pending 1'],
+    ['@namespace', 'default 2, web 1'],
+    ['', ''],
+    ['Unknown', ''],
+  ]
+  for (const [column, groups] of cases) {
+    it(`returns "${groups}" for "${column}"`, () => {
+      const counted = countGroups(rows, column, COLUMNS)
+      assert.equal(counted.map(({ value, count }) => `${value} ${count}`).join(', '), groups)
+    })
+  }
 })
 
 describe('compareCells()', () => {
@@ -67,7 +89,7 @@ describe('OrderedRows', () => {
     const rows = new OrderedRows()
     rows.columns = COLUMNS
     for (const name of ['c', 'a', 'e', 'b', 'd']) rows.put(row(name))
-    const view = { filter: '', sort: '@name', isDescending: false, from: 1, count: 3 }
+    const view = { filter: '', sort: '@name', isDescending: false, group: '', from: 1, count: 3 }
     assert.deepEqual(namesIn(rows, view), ['b', 'c', 'd'])
     assert.deepEqual(namesIn(rows, { ...view, isDescending: true }), ['d', 'c', 'b'])
     const { from, shown } = rows.window({ ...view, from: 900, isDescending: true })
@@ -78,7 +100,7 @@ describe('OrderedRows', () => {
   it('has the same order after changes as after sorting everything anew', () => {
     const rows = new OrderedRows()
     rows.columns = COLUMNS
-    const view = { filter: '-skip', sort: 'Restarts', isDescending: true, from: 0, count: 100 }
+    const view = { filter: '-skip', sort: 'Restarts', isDescending: true, group: '', from: 0, count: 100 }
     const present = new Map<string, Row>()
     let seed = 7
     const random = (limit: number): number => (seed = (seed * 16_807) % 2_147_483_647) % limit

@@ -75,10 +75,10 @@ export type Fits = (row: Row) => boolean
 
 /**
  * Words that a row must contain, in any order: `web`, `-completed` (must not), `app=web` (a label), `status:running` (a
- * column). Undefined: every row fits.
+ * column contains it), `status==running` (a column is it). Quotes keep words together. Undefined: every row fits.
  */
 export function filterOf(text: string, columns: readonly Column[]): Fits | undefined {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const words = (text.toLowerCase().match(WORD) ?? []).map((word) => word.replaceAll('"', ''))
   const tests = words.map((word) =>
     word.length > 1 && word.startsWith('-') ? not(testOf(word.slice(1), columns)) : testOf(word, columns),
   )
@@ -86,19 +86,32 @@ export function filterOf(text: string, columns: readonly Column[]): Fits | undef
   return (row) => tests.every((test) => test(row))
 }
 
+/** Text without spaces, except between quotes. */
+const WORD = /(?:[^\s"]|"[^"]*"?)+/g
+
 function not(test: Fits): Fits {
   return (row) => !test(row)
 }
 
 function testOf(word: string, columns: readonly Column[]): Fits {
+  const [, column = '', operator, part = ''] = /^([^=:]+)(:|==)(.*)$/.exec(word) ?? []
+  const read = columnReader(column, columns)
+  if (read !== undefined) return operator === ':' ? (row) => read(row).includes(part) : (row) => read(row) === part
   const [, label, value] = /^([^=:]+)=(.*)$/.exec(word) ?? []
   if (label !== undefined) return (row) => row.labels[label]?.toLowerCase() === value
-  const [, column = '', part = ''] = /^([^:]+):(.*)$/.exec(word) ?? []
-  const at = columns.findIndex(({ name }) => name.toLowerCase().replaceAll(' ', '-') === column)
-  if (at >= 0) return (row) => textOf(row.cells[at]).includes(part)
-  if (column === 'namespace') return (row) => row.namespace.includes(part)
   return (row) =>
     row.name.includes(word) || row.namespace.includes(word) || row.cells.some((cell) => textOf(cell).includes(word))
+}
+
+function columnReader(word: string, columns: readonly Column[]): ((row: Row) => string) | undefined {
+  const at = columns.findIndex(({ name }) => wordOf(name) === word)
+  if (at >= 0) return ({ cells }) => textOf(cells[at])
+  return word === 'namespace' ? ({ namespace }) => namespace : undefined
+}
+
+/** The name of a column in a filter. */
+export function wordOf(column: string): string {
+  return column.toLowerCase().replaceAll(' ', '-')
 }
 
 function textOf(cell: Cell | undefined): string {

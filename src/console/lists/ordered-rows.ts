@@ -1,14 +1,9 @@
 /** Holds the rows of a list, and those that fit the filter in their order. */
-import type { Column, ListView, Row } from './messages.ts'
+import { countGroups } from './groups.ts'
+import type { Column, FromWorker, ListView, Row, RowGroup } from './messages.ts'
 import { applyChanges, filterOf, orderBy } from './order.ts'
 
-export interface RowWindow {
-  /** Rows that fit the filter. */
-  readonly shown: number
-  /** Index of `rows[0]` among those shown. */
-  readonly from: number
-  readonly rows: readonly Row[]
-}
+export type RowWindow = Pick<FromWorker, 'shown' | 'from' | 'rows' | 'groups'>
 
 export class OrderedRows {
   readonly #rows = new Map<string, Row>()
@@ -18,6 +13,11 @@ export class OrderedRows {
   #ordered: readonly Row[] = []
   /** The filter and the column that `#ordered` has. */
   #orderedBy = ''
+  #counted: { readonly rows: readonly Row[]; readonly column: string; readonly groups: readonly RowGroup[] } = {
+    rows: [],
+    column: '',
+    groups: [],
+  }
   columns: readonly Column[] = []
 
   get size(): number {
@@ -47,8 +47,16 @@ export class OrderedRows {
     const rows = this.#inOrder(view)
     const shown = rows.length
     const from = Math.max(0, Math.min(view.from, shown - count))
-    if (!isDescending) return { shown, from, rows: rows.slice(from, from + count) }
-    return { shown, from, rows: rows.slice(Math.max(0, shown - from - count), shown - from).reverse() }
+    const groups = this.#groupsOf(rows, view.group)
+    if (!isDescending) return { shown, from, groups, rows: rows.slice(from, from + count) }
+    return { shown, from, groups, rows: rows.slice(Math.max(0, shown - from - count), shown - from).reverse() }
+  }
+
+  #groupsOf(rows: readonly Row[], column: string): readonly RowGroup[] {
+    const { rows: counted, column: by } = this.#counted
+    if (counted !== rows || by !== column)
+      this.#counted = { rows, column, groups: countGroups(rows, column, this.columns) }
+    return this.#counted.groups
   }
 
   #remember(uid: string): void {

@@ -27,7 +27,7 @@ const ROWS = 10
 export function ShortList({ title, cluster, kind, fields = '', sort, nothing = 'None.' }: ShortListProps): VNode {
   const list = useMemo(() => {
     const query = fields === '' ? '' : `?${new URLSearchParams({ fieldSelector: fields }).toString()}`
-    const view = { filter: '', sort, isDescending: false, from: 0, count: ROWS }
+    const view = { filter: '', sort, isDescending: false, group: '', from: 0, count: ROWS }
     return openList({ path: clusterPath(cluster, listPath(kind)) + query }, view)
   }, [cluster, kind.plural, fields, sort])
   useEffect(() => () => list.close(), [list])
@@ -59,7 +59,7 @@ function ShortRows({ data, cluster, kind }: ShortRowsProps): VNode {
   return (
     <div class="short-rows">
       <table>
-        <GridHead columns={columns} showNamespace={showNamespace} isSortable={false} />
+        <GridHead columns={columns} showNamespace={showNamespace} />
         <tbody>
           {data.rows.map((row, at) => (
             <GridRow

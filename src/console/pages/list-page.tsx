@@ -4,9 +4,13 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 
 import { clusterPath, listPath } from '../api/kinds.ts'
 import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
-import { openList } from '../lists/list-client.ts'
+import { BulkBar } from '../bulk/bulk-bar.tsx'
+import { useChecks } from '../bulk/use-checks.ts'
+import { type OpenList, openList } from '../lists/list-client.ts'
 import type { FromWorker, ListView } from '../lists/messages.ts'
 import { Grid } from '../parts/grid.tsx'
+import { GroupBar } from '../parts/group-bar.tsx'
+import { ListMenu } from '../parts/list-menu.tsx'
 import { ListNotice, StateLine } from '../parts/list-state.tsx'
 import { NamespaceSelect } from '../parts/namespace-select.tsx'
 import type { Page } from '../routing/location.ts'
@@ -14,14 +18,49 @@ import { location, setQuery } from '../routing/router.tsx'
 
 export type ListPageProps = Omit<Extract<Page, { page: 'list' }>, 'page'>
 
-const FIRST_ROWS = 60
-
 export function ListPage({ cluster, kind }: ListPageProps): VNode {
-  const { query } = location.value
-  const { ns = '', q = '', labels = '', fields = '' } = query
+  const { ns = '', q = '' } = location.value.query
   const known = kindsOfCluster(cluster).value.kinds.find(
     (one) => one.plural === kind.plural && one.group === kind.group,
   )
+  const isNamespaced = known?.isNamespaced !== false
+  const { list, onVisible } = useList({ cluster, kind })
+  const checks = useChecks(list)
+  const data = list.data.value
+  return (
+    <section class="page page-list">
+      <header class="page-head">
+        <h1>{known?.kind ?? kind.plural}</h1>
+        {isNamespaced && <NamespaceSelect cluster={cluster} namespace={ns} />}
+        <FilterField value={q} />
+        <ListMenu columns={data?.columns ?? []} isNamespaced={isNamespaced} />
+        <StateLine data={data} />
+      </header>
+      <GroupBar groups={data?.groups ?? []} />
+      {/* Without the kind, discovery has not answered yet. */}
+      {known !== undefined && (
+        <BulkBar cluster={cluster} kind={known} rows={[...checks.rows.values()]} clear={checks.clear} />
+      )}
+      {isEmpty(data) ? (
+        <ListNotice data={data} filter={q} namespace={ns} kind={kind.plural} />
+      ) : (
+        <Grid {...{ data, cluster, kind, checks, onVisible }} showNamespace={isNamespaced && ns === ''} />
+      )}
+    </section>
+  )
+}
+
+const FIRST_ROWS = 60
+
+interface FollowedList {
+  readonly list: OpenList
+  readonly onVisible: (from: number, count: number) => void
+}
+
+/** The list of the address, for as long as the page shows it. */
+function useList({ cluster, kind }: ListPageProps): FollowedList {
+  const { query } = location.value
+  const { ns = '', labels = '', fields = '', q, sort, desc, group } = query
   const visible = useRef({ from: 0, count: FIRST_ROWS })
   const list = useMemo(() => {
     const selectors = new URLSearchParams({
@@ -32,33 +71,12 @@ export function ListPage({ cluster, kind }: ListPageProps): VNode {
     return openList({ path }, viewOf(query, visible.current))
   }, [cluster, kind.group, kind.version, kind.plural, ns, labels, fields])
   useEffect(() => () => list.close(), [list])
-  useEffect(() => list.setView(viewOf(query, visible.current)), [list, q, query['sort'], query['desc']])
-  const data = list.data.value
-  const showNamespace = known?.isNamespaced !== false && ns === ''
-  return (
-    <section class="page page-list">
-      <header class="page-head">
-        <h1>{known?.kind ?? kind.plural}</h1>
-        {known?.isNamespaced !== false && <NamespaceSelect cluster={cluster} namespace={ns} />}
-        <FilterField value={q} />
-        <StateLine data={data} />
-      </header>
-      {isEmpty(data) ? (
-        <ListNotice data={data} filter={q} namespace={ns} kind={kind.plural} />
-      ) : (
-        <Grid
-          data={data}
-          cluster={cluster}
-          kind={kind}
-          showNamespace={showNamespace}
-          onVisible={(from, count) => {
-            visible.current = { from, count }
-            list.setView(viewOf(location.value.query, visible.current))
-          }}
-        />
-      )}
-    </section>
-  )
+  useEffect(() => list.setView(viewOf(query, visible.current)), [list, q, sort, desc, group])
+  const onVisible = (from: number, count: number): void => {
+    visible.current = { from, count }
+    list.setView(viewOf(location.value.query, visible.current))
+  }
+  return { list, onVisible }
 }
 
 function isEmpty(data: FromWorker | undefined): data is FromWorker {
@@ -66,10 +84,10 @@ function isEmpty(data: FromWorker | undefined): data is FromWorker {
 }
 
 function viewOf(
-  { q: filter = '', sort = '', desc = '' }: Readonly<Record<string, string>>,
+  { q: filter = '', sort = '', desc = '', group = '' }: Readonly<Record<string, string>>,
   rows: Pick<ListView, 'from' | 'count'>,
 ): ListView {
-  return { filter, sort, isDescending: desc === '1', ...rows }
+  return { filter, sort, isDescending: desc === '1', group, ...rows }
 }
 
 function FilterField({ value }: { readonly value: string }): VNode {

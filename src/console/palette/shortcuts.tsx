@@ -16,6 +16,7 @@ const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
   ['/', 'Filter the list'],
   ['j k or arrows', 'Select the next or previous row'],
   ['Enter', 'Open the selected row'],
+  ['Space', 'Check the selected row, for an action on many'],
   ['g c', 'Clusters'],
   ['g o', 'Overview of the cluster'],
   ['g p, g n, g e, g s', 'Pods, nodes, events, services'],

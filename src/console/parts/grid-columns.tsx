@@ -6,11 +6,18 @@ import type { Row } from '../lists/messages.ts'
 import { widthsOf } from './column-widths.ts'
 import type { VisibleColumn } from './visible-columns.ts'
 
-export function GridColumns({ widths }: { readonly widths: readonly number[] }): VNode {
+export interface GridColumnsProps {
+  readonly widths: readonly number[]
+  readonly nameAt: number
+}
+
+/** The column of names takes the space that is left. */
+export function GridColumns({ widths, nameAt }: GridColumnsProps): VNode {
   return (
     <colgroup>
+      <col class="cell-check" />
       {widths.map((width, at) => (
-        <col key={at} style={{ width: pixelsOf(width) }} />
+        <col key={at} style={at === nameAt ? {} : { width: pixelsOf(width) }} />
       ))}
     </colgroup>
   )
@@ -32,6 +39,7 @@ export function useWidths(
 
 /** The space beside a text, for the borders of a state. */
 const BESIDE_PX = 40
+const CHECK_PX = 40
 
 function pixelsOf(characters: number): string {
   return `calc(${characters}ch + ${BESIDE_PX}px)`
@@ -39,5 +47,5 @@ function pixelsOf(characters: number): string {
 
 /** The least width of the table. */
 export function sumOf(widths: readonly number[]): string {
-  return `calc(${widths.reduce((sum, width) => sum + width, 0)}ch + ${BESIDE_PX * widths.length}px)`
+  return `calc(${widths.reduce((sum, width) => sum + width, 0)}ch + ${BESIDE_PX * widths.length + CHECK_PX}px)`
 }

@@ -1,21 +1,30 @@
 /** The head of a list: each column sorts by a click, and by a second one the other way round. */
 import type { VNode } from 'preact'
 
+import type { Checks } from '../bulk/use-checks.ts'
 import { location, setQuery } from '../routing/router.tsx'
 import { isAge, type VisibleColumn } from './visible-columns.ts'
 
 export interface GridHeadProps {
   readonly columns: readonly VisibleColumn[]
   readonly showNamespace: boolean
-  /** Default: true. */
-  readonly isSortable?: boolean
+  /** Default: rows cannot be checked, and columns do not sort. */
+  readonly checks?: Checks
 }
 
-export function GridHead({ columns, showNamespace, isSortable = true }: GridHeadProps): VNode {
-  if (!isSortable) return <PlainHead columns={columns} showNamespace={showNamespace} />
+export function GridHead({ columns, showNamespace, checks }: GridHeadProps): VNode {
+  if (checks === undefined) return <PlainHead columns={columns} showNamespace={showNamespace} />
   return (
     <thead>
       <tr>
+        <th scope="col" class="cell-check">
+          <input
+            type="checkbox"
+            aria-label="Check all rows"
+            checked={checks.rows.size > 0}
+            onChange={checks.rows.size > 0 ? checks.clear : checks.checkAll}
+          />
+        </th>
         {showNamespace && <Header name="Namespace" sort="@namespace" />}
         {columns.map(({ column }) => (
           <Header

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import type { Kind } from '../api/kinds.ts'
 import { formatAge } from './age.ts'
 import { groupKinds, titleOf } from './kind-groups.ts'
-import { rowsInSight, spacersOf } from './row-window.ts'
+import { rowsInSight, scrollTopFor, spacersOf } from './row-window.ts'
 import { toneOf } from './tone.ts'
 
 describe('formatAge()', () => {
@@ -53,6 +53,18 @@ describe('the rows in sight', () => {
     const { from } = rowsInSight({ total, scrollTop: 8_000_000, clientHeight: 640 })
     assert.ok(from > total - 100)
   })
+
+  const scrolls: readonly (readonly [index: number, scrollTop: number, expected: number])[] = [
+    [5, 0, 0],
+    [10, 0, 66],
+    [2, 320, 64],
+    [12, 320, 320],
+  ]
+  for (const [index, scrollTop, expected] of scrolls) {
+    it(`come to ${expected} px for row ${index} seen from ${scrollTop} px`, () => {
+      assert.equal(scrollTopFor(index, { total: 100, scrollTop, clientHeight: 320 }), expected)
+    })
+  }
 
   it('have spacers that keep the height of the list', () => {
     assert.deepEqual(spacersOf({ total: 100, from: 10, count: 30 }), [320, 1920])

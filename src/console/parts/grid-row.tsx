@@ -18,12 +18,15 @@ export interface GridRowProps {
   readonly showNamespace: boolean
   readonly nowMs: number
   readonly isSelected: boolean
+  readonly isChecked?: boolean
+  /** Default: the row has no box to check. */
+  readonly check?: (row: Row) => void
   readonly select: () => void
   readonly open: (row: Row) => void
 }
 
 export function GridRow(props: GridRowProps): VNode {
-  const { row, index, columns, showNamespace, isSelected, select, open } = props
+  const { row, index, columns, showNamespace, isSelected, isChecked = false, check, select, open } = props
   return (
     <tr
       aria-rowindex={index}
@@ -32,6 +35,17 @@ export function GridRow(props: GridRowProps): VNode {
       onClick={select}
       onDblClick={() => open(row)}
     >
+      {check !== undefined && (
+        <td class="cell-check">
+          <input
+            type="checkbox"
+            tabIndex={-1}
+            aria-label={`Check ${row.name}`}
+            checked={isChecked}
+            onChange={() => check(row)}
+          />
+        </td>
+      )}
       {showNamespace && <td class="cell-namespace">{row.namespace}</td>}
       {columns.map(({ column, at }) => (
         <td key={column.name} class={classOf(column)}>

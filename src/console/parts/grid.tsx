@@ -6,11 +6,13 @@ import type { RefObject, VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 import { every, now } from '../browser/time.ts'
+import type { Checks } from '../bulk/use-checks.ts'
 import type { FromWorker, Row } from '../lists/messages.ts'
 import type { KindInUrl } from '../routing/location.ts'
 import { go } from '../routing/router.tsx'
 import { GridColumns, sumOf, useWidths } from './grid-columns.tsx'
 import { GridHead } from './grid-head.tsx'
+import { useGridKeys } from './grid-keys.ts'
 import { GridRow, keptQuery } from './grid-row.tsx'
 import { rowsInSight, spacersOf } from './row-window.ts'
 import { visibleColumns } from './visible-columns.ts'
@@ -20,13 +22,13 @@ export interface GridProps {
   readonly cluster: string
   readonly kind: KindInUrl
   readonly showNamespace: boolean
+  readonly checks: Checks
   /** Called when other rows come in sight. */
   readonly onVisible: (from: number, count: number) => void
 }
 
-export function Grid({ data, cluster, kind, showNamespace, onVisible }: GridProps): VNode {
+export function Grid({ data, cluster, kind, showNamespace, checks, onVisible }: GridProps): VNode {
   const box = useRef<HTMLDivElement>(null)
-  const [selected, setSelected] = useState('')
   const nowMs = useNow()
   const { shown: total = 0, from = 0, rows = [] } = data ?? {}
   const show = useRowsInSight(box, total, onVisible)
@@ -35,13 +37,7 @@ export function Grid({ data, cluster, kind, showNamespace, onVisible }: GridProp
   const [before, after] = spacersOf({ total, from, count: rows.length })
   const open = (row: Row): void =>
     go({ page: 'object', cluster, kind, namespace: row.namespace, name: row.name, tab: '' }, keptQuery())
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const row = rowForKey(event, rows, selected)
-    if (row === undefined) return
-    event.preventDefault()
-    if (event.key === 'Enter') open(row)
-    else setSelected(row.uid)
-  }
+  const { selected, select, onKeyDown } = useGridKeys({ data, box, open, check: checks.toggle })
   const isStale = data?.state.type === 'stale'
   return (
     <div
@@ -54,20 +50,22 @@ export function Grid({ data, cluster, kind, showNamespace, onVisible }: GridProp
       onKeyDown={onKeyDown}
     >
       <table aria-rowcount={total + 1} style={{ minWidth: sumOf(widths) }}>
-        <GridColumns widths={widths} />
-        <GridHead columns={columns} showNamespace={showNamespace} />
+        <GridColumns widths={widths} nameAt={showNamespace ? 1 : 0} />
+        <GridHead columns={columns} showNamespace={showNamespace} checks={checks} />
         <tbody>
-          <Spacer px={before} span={columns.length + 1} />
+          <Spacer px={before} span={columns.length + 2} />
           {rows.map((row, at) => (
             <GridRow
               key={row.uid}
               {...{ row, columns, cluster, kind, showNamespace, nowMs, open }}
               index={from + at + 2}
               isSelected={row.uid === selected}
-              select={() => setSelected(row.uid)}
+              isChecked={checks.rows.has(row.uid)}
+              check={checks.toggle}
+              select={() => select(row)}
             />
           ))}
-          <Spacer px={after} span={columns.length + 1} />
+          <Spacer px={after} span={columns.length + 2} />
         </tbody>
       </table>
     </div>
@@ -100,19 +98,6 @@ function useRowsInSight(
     return () => observer.disconnect()
   }, [total])
   return show
-}
-
-const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, Enter: 0 }
-
-/** The row that a key selects or opens; undefined for other keys. */
-function rowForKey(event: KeyboardEvent, rows: readonly Row[], selected: string): Row | undefined {
-  const step = STEPS[event.key]
-  // Enter on a link or a button is theirs.
-  if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return undefined
-  if (event.key === 'Enter' && event.target !== event.currentTarget) return undefined
-  const at = rows.findIndex(({ uid }) => uid === selected)
-  if (at < 0) return step === 0 ? undefined : rows[0]
-  return rows[Math.min(rows.length - 1, Math.max(0, at + step))]
 }
 
 /** The time, anew every second. */

@@ -19,7 +19,7 @@ export function NamespaceSelect({ cluster, namespace }: NamespaceSelectProps): V
     () =>
       openList(
         { path: clusterPath(cluster, '/api/v1/namespaces') },
-        { filter: '', sort: '@name', isDescending: false, from: 0, count: MAX_NAMESPACES },
+        { filter: '', sort: '@name', isDescending: false, group: '', from: 0, count: MAX_NAMESPACES },
       ),
     [cluster],
   )

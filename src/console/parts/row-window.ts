@@ -21,6 +21,16 @@ export function rowsInSight({ total, scrollTop, clientHeight }: Viewport): {
   return { from, count: Math.ceil(clientHeight / ROW_PX) + 2 * SPARE_ROWS }
 }
 
+/** The head of the list covers the top of the viewport. */
+const HEAD_PX = 34
+
+/** The scroll position that shows a row, as near as possible to the present one. */
+export function scrollTopFor(index: number, { total, scrollTop, clientHeight }: Viewport): number {
+  const top = index * ROW_PX * scaleOf(total)
+  const bottom = top + ROW_PX + HEAD_PX - clientHeight
+  return Math.min(top, Math.max(bottom, scrollTop))
+}
+
 /** The heights in front of the rows and behind them. */
 export function spacersOf({
   total,

@@ -28,7 +28,7 @@ export function PodsView({ cluster, pods }: PodsViewProps): VNode {
       ...(fields !== '' && { fieldSelector: fields }),
     })
     const path = `${clusterPath(cluster, listPath(PODS, namespace))}?${query.toString()}`
-    return openList({ path }, { filter: '', sort: '@name', isDescending: false, from: 0, count: SHOWN })
+    return openList({ path }, { filter: '', sort: '@name', isDescending: false, group: '', from: 0, count: SHOWN })
   }, [cluster, namespace, labels, fields])
   useEffect(() => () => list.close(), [list])
   const data = list.data.value
