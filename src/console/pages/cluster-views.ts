@@ -34,6 +34,12 @@ export const CLUSTER_VIEWS: readonly ClusterView[] = [
     words: ['apply', 'new', 'yaml'],
     load: async () => (await import('../editor/create-view.tsx')).CreateView,
   },
+  {
+    name: 'rights',
+    title: 'Who may do what',
+    words: ['rbac', 'permissions', 'access', 'can-i', 'roles'],
+    load: async () => (await import('../rights/rights-view.tsx')).RightsView,
+  },
 ]
 
 export function viewsOf(kinds: readonly Kind[]): readonly ClusterView[] {

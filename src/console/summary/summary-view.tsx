@@ -5,6 +5,7 @@ import type { KubeObject } from '#meta/object.ts'
 
 import { UseView } from '../metrics/use-view.tsx'
 import { podsOf } from '../objects/pods-of.ts'
+import { RightsLinks } from '../rights/rights-links.tsx'
 import type { Cause } from '../why/cause.ts'
 import { WhyView } from '../why/why-view.tsx'
 import { ConditionsView } from './conditions-view.tsx'
@@ -34,6 +35,7 @@ export function SummaryView({ cluster, object, causes }: SummaryViewProps): VNod
         <SectionView key={section.title} cluster={cluster} section={section} />
       ))}
       <MoreSections cluster={cluster} object={object} version={object.metadata.resourceVersion ?? ''} />
+      <RightsLinks cluster={cluster} object={object} />
       {pods !== undefined && <PodsView cluster={cluster} pods={pods} />}
       {hasData && <DataView object={object} />}
       <ConditionsView cluster={cluster} object={object} />
