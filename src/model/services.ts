@@ -1,5 +1,5 @@
 /** Derives properties of a Service from its type and fields, such as whether it needs a cluster IP. */
-import type { ServiceSpec } from '#apis/core/v1.ts'
+import type { Pod, ServicePort, ServiceSpec } from '#apis/core/v1.ts'
 
 export type IpFamily = 'IPv4' | 'IPv6'
 
@@ -60,4 +60,13 @@ export function requestedNodePorts(spec: ServiceSpec): Set<number> {
     ...nodePortsOf(spec),
     ...(needsHealthCheck(spec) && healthCheckNodePort > 0 ? [healthCheckNodePort] : []),
   ])
+}
+
+/** The number of the target port; undefined if the pod has no port of that name. */
+export function targetPortOf({ spec }: Pod, { targetPort, protocol = 'TCP', port }: ServicePort): number | undefined {
+  if (typeof targetPort === 'number') return targetPort === 0 ? port : targetPort
+  const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always')
+  const ports = [...(spec.containers ?? []), ...sidecars].flatMap((container) => container.ports ?? [])
+  const found = ports.find((one) => one.name === targetPort && (one.protocol ?? 'TCP') === protocol)
+  return found?.containerPort
 }

@@ -20,6 +20,11 @@ export interface StreamRequest {
   readonly spdyOnly?: boolean
 }
 
+/** A request for streams by SPDY only. */
+export interface SpdyRequest extends Omit<StreamRequest, 'connection' | 'spdyOnly'> {
+  readonly connection: Pick<Connection, 'server' | 'upgrade'>
+}
+
 /** Keeps proxies from closing an idle connection; client-go pings over SPDY as well. */
 const WEBSOCKET_PING_MS = 30_000
 const SPDY_PING_MS = 5000
@@ -51,7 +56,7 @@ export interface SpdyDialed {
 }
 
 /** Throws Error with the server's message. */
-export async function dialSpdy(request: StreamRequest, protocols: readonly string[]): Promise<SpdyDialed> {
+export async function dialSpdy(request: SpdyRequest, protocols: readonly string[]): Promise<SpdyDialed> {
   const { connection, clock, userAgent, path, signal } = request
   const headers = { upgrade: 'SPDY/3.1', 'x-stream-protocol-version': protocols, 'user-agent': userAgent }
   const url = connection.server.replace(/\/$/, '') + path

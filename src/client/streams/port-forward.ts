@@ -8,7 +8,7 @@ import type { WebSocketConnection } from '#lib/http/websocket.ts'
 import { SpdyConnection } from '#lib/spdy/connection.ts'
 import type { SpdyStream } from '#lib/spdy/stream.ts'
 
-import { dialSpdy, dialWebSocket, type StreamRequest } from './dial.ts'
+import { dialSpdy, dialWebSocket, type SpdyRequest, type StreamRequest } from './dial.ts'
 
 const PROTOCOL = 'portforward.k8s.io'
 /** SPDY tunneled through WebSocket. */
@@ -64,6 +64,11 @@ export async function dialPodPorts(request: StreamRequest): Promise<PodPorts> {
   if (tunnel !== undefined) {
     return new PodPorts(new SpdyConnection(asDuplex(tunnel), { clock: request.clock, role: 'client' }))
   }
+  return dialPodPortsBySpdy(request)
+}
+
+/** For connections whose credentials are not known here. Throws Error with the server's message. */
+export async function dialPodPortsBySpdy(request: SpdyRequest): Promise<PodPorts> {
   const { spdy, protocol } = await dialSpdy(request, [PROTOCOL])
   if (protocol === PROTOCOL) return new PodPorts(spdy)
   spdy.destroy()

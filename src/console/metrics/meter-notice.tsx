@@ -21,9 +21,10 @@ export function MeterNotice({ state, reading, points }: Metering): VNode | null 
       return (
         <div>
           <p class="muted">This cluster has no metrics API, so its use is not known. Install metrics-server:</p>
-          <p class="command">
-            <code>{COMMAND}</code> <CopyButton text={COMMAND} name="the command" />
-          </p>
+          <pre class="command" role="region" aria-label="Command" tabIndex={0}>
+            {COMMAND}
+          </pre>
+          <CopyButton text={COMMAND} name="the command" />
         </div>
       )
     case 'failed': {

@@ -29,6 +29,12 @@ export const CLUSTER_VIEWS: readonly ClusterView[] = [
     load: async () => (await import('../search/search-view.tsx')).SearchCluster,
   },
   {
+    name: 'forwards',
+    title: 'Port forwards',
+    words: ['ports', 'tunnel'],
+    load: async () => (await import('../forward/forwards-view.tsx')).ForwardsView,
+  },
+  {
     name: 'create',
     title: 'Create',
     words: ['apply', 'new', 'yaml'],

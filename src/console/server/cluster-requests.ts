@@ -45,7 +45,12 @@ export async function removeCluster(name: string, isForced: boolean): Promise<re
   return left
 }
 
-export async function saveKubeconfig({ metadata, spec }: ManagedCluster): Promise<void> {
+interface NamedCluster {
+  readonly metadata: Pick<ManagedCluster['metadata'], 'name'>
+  readonly spec: Pick<ManagedCluster['spec'], 'displayName'>
+}
+
+export async function saveKubeconfig({ metadata, spec }: NamedCluster): Promise<void> {
   const response = await send(`${clusterRoute(metadata.name ?? '')}/kubeconfig`, { method: 'POST', body: {} })
   saveText(`${spec.displayName}.kubeconfig`, await response.text(), 'application/yaml')
 }

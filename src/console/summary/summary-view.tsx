@@ -3,6 +3,7 @@ import type { VNode } from 'preact'
 
 import type { KubeObject } from '#meta/object.ts'
 
+import { ForwardBox } from '../forward/forward-box.tsx'
 import { UseView } from '../metrics/use-view.tsx'
 import { podsOf } from '../objects/pods-of.ts'
 import { RightsLinks } from '../rights/rights-links.tsx'
@@ -31,6 +32,7 @@ export function SummaryView({ cluster, object, causes }: SummaryViewProps): VNod
     <div class="boxes">
       <WhyView cluster={cluster} causes={causes} />
       <UseView cluster={cluster} object={object} />
+      <ForwardBox cluster={cluster} object={object} />
       {sections?.map((section) => (
         <SectionView key={section.title} cluster={cluster} section={section} />
       ))}

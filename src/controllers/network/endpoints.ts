@@ -22,7 +22,7 @@ import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '#meta/statu
 import { timeOf } from '#meta/time.ts'
 import { goDump } from '#model/go-dump.ts'
 import { isReady } from '#model/pods.ts'
-import { isHeadless } from '#model/services.ts'
+import { isHeadless, targetPortOf } from '#model/services.ts'
 import { itself, NotYet, related, rule, EVENTS } from '#reconcile/controller.ts'
 
 import { perRun } from '../controller.ts'
@@ -37,7 +37,6 @@ import {
   podsOfServices,
   isOfFamily,
   selectsPod,
-  targetPortOf,
   TRIGGER_TIME,
   TriggerTimes,
 } from './service-pods.ts'

@@ -1,5 +1,5 @@
 /** Relates Services to pods: selection, ports and change times. */
-import { type Node, type Pod, Pods, type Service, type ServicePort, Services } from '#apis/core/v1.ts'
+import { type Node, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
 import { parseIp } from '#lib/net/cidr.ts'
 import { matchesLabels, selectorFromLabels } from '#meta/labels.ts'
 import { isBeingDeleted, keyOf, objectKey, semanticEqual } from '#meta/object.ts'
@@ -45,15 +45,6 @@ export function addressesOf({ status }: Pod): string[] {
 
 export function isOfFamily(ip: string, family: string): boolean {
   return parseIp(ip)?.family === (family === 'IPv6' ? 6 : 4)
-}
-
-/** The number of the target port; undefined if the pod has no port of that name. */
-export function targetPortOf({ spec }: Pod, { targetPort, protocol = 'TCP', port }: ServicePort): number | undefined {
-  if (typeof targetPort === 'number') return targetPort === 0 ? port : targetPort
-  const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always')
-  const ports = [...(spec.containers ?? []), ...sidecars].flatMap((container) => container.ports ?? [])
-  const found = ports.find((one) => one.name === targetPort && (one.protocol ?? 'TCP') === protocol)
-  return found?.containerPort
 }
 
 /** The pod's hostname if its subdomain is the service. */

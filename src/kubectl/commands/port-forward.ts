@@ -2,16 +2,15 @@
 import { createServer, type Server, type Socket } from 'node:net'
 
 import type { Pod, Service } from '#apis/core/v1.ts'
+import { forwardConnection } from '#client/streams/forwarded-connection.ts'
 import { dialPodPorts, type PodPorts } from '#client/streams/port-forward.ts'
 import { aborted } from '#lib/abort.ts'
-import { drained } from '#lib/drained.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { duration } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 import { goQuote } from '#lib/go/text.ts'
 import { listen } from '#lib/http/listen.ts'
 import { StopSignal } from '#lib/program.ts'
-import type { SpdyStream } from '#lib/spdy/stream.ts'
 import { userAgent } from '#model/version.ts'
 
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
@@ -178,13 +177,7 @@ class PortForwarder {
     socket.once('close', () => this.#sockets.delete(socket))
     this.#invocation.stdout.write(`Handling connection for ${local}\n`)
     try {
-      const { data, errors } = await this.#pod.connect(remote)
-      const errorText = textOf(errors)
-      void sendAll(socket, data)
-      await receiveAll(data, socket)
-      // Unsent data must not block other streams of the connection.
-      data.reset()
-      const text = await errorText
+      const text = await forwardConnection(socket, await this.#pod.connect(remote))
       if (text !== '') this.#giveUp(`an error occurred forwarding ${local} -> ${remote}: ${text}`)
     } catch (error) {
       this.#log(`error creating forwarding stream for port ${local} -> ${remote}: ${asError(error).message}`)
@@ -205,32 +198,6 @@ class PortForwarder {
     const line = `"Unhandled Error" err=${goQuote(text)} logger="UnhandledError"`
     stderr.write(logLine('E', clock.now(), 'portforward.go:424', line))
   }
-}
-
-async function sendAll(socket: Socket, data: SpdyStream): Promise<void> {
-  try {
-    for await (const bytes of socket) await data.write(bytes as Buffer)
-  } catch {
-    // Either side has closed the connection; the receiver notices.
-  }
-  data.end()
-}
-
-async function receiveAll(data: SpdyStream, socket: Socket): Promise<void> {
-  for await (const bytes of data) {
-    if (socket.destroyed) return
-    if (!socket.write(bytes)) await drained(socket)
-  }
-}
-
-async function textOf(stream: SpdyStream): Promise<string> {
-  const parts: Buffer[] = []
-  try {
-    for await (const data of stream) parts.push(data)
-  } catch {
-    // The connection is closed, so its error stream is lost.
-  }
-  return Buffer.concat(parts).toString()
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -12,7 +12,7 @@ import type { ConsoleOptions } from '#component/console/one-cluster/options.ts'
 import { type ConsolePort, openConsolePort } from '#component/console/one-cluster/port.ts'
 import type { SessionUser } from '#component/console/session-view.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
-import { createHttpClient } from '#lib/http/client.ts'
+import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
 
@@ -70,9 +70,15 @@ export function writePage(folder: string, size = 0): URL {
 }
 
 export async function startConsoleBed(
-  more: Partial<ConsoleOptions> & { readonly hasPage?: boolean; readonly base?: string; readonly clock?: Clock } = {},
+  more: Partial<ConsoleOptions> & {
+    readonly hasPage?: boolean
+    readonly base?: string
+    readonly clock?: Clock
+    /** In place of the upgrades of the API server. */
+    readonly upgrade?: HttpClient['upgrade']
+  } = {},
 ): Promise<ConsoleBed> {
-  const { hasPage = true, base = '', ...changes } = more
+  const { hasPage = true, base = '', upgrade, ...changes } = more
   const closing = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'console-'))
   closing.defer(() => rmSync(folder, { recursive: true, force: true }))
@@ -88,7 +94,7 @@ export async function startConsoleBed(
     random: secureRandom,
     log: createLog({ clock: realClock, stream, errorStream: stream }).logger,
     port: 0,
-    target: { client, server: url + base },
+    target: { client: upgrade === undefined ? client : { ...client, upgrade }, server: url + base },
     displayName: 'A cluster',
     version: '1.2.3',
     user: () => Promise.resolve(USER),

@@ -18,6 +18,7 @@ import { type ClusterOptions, startCluster, type TestCluster } from '#testing/pu
 
 import { bundleConsole } from '../../../scripts/console-bundle.ts'
 import { USER } from './bed.ts'
+import type { FakePods } from './pod-ports.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 export const whyNoBrowser: string | false = existsSync(CHROMIUM) ? false : 'there is no chromium: install it'
@@ -46,7 +47,8 @@ interface LoggedIn {
   readonly sockets: ReadonlySet<Duplex>
 }
 
-export async function startBrowserBed(options: ClusterOptions = {}): Promise<BrowserBed> {
+/** `pods` takes port forwards: simulated nodes run no programs. */
+export async function startBrowserBed(options: ClusterOptions = {}, pods?: FakePods): Promise<BrowserBed> {
   const closing = new AsyncDisposableStack()
   try {
     const cluster = closing.use(await startCluster(options))
@@ -56,7 +58,7 @@ export async function startBrowserBed(options: ClusterOptions = {}): Promise<Bro
     const browser = await launch(closing)
     const troubles: string[] = []
     const logIn = async (user?: string): Promise<LoggedIn> => {
-      const console = await openConsole(cluster, folder, closing, user)
+      const console = await openConsole({ cluster, folder, closing, pods }, user)
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
       const page = await context.newPage()
       follow(page, troubles)
@@ -85,10 +87,15 @@ export async function startBrowserBed(options: ClusterOptions = {}): Promise<Bro
   }
 }
 
+interface Around {
+  readonly cluster: TestCluster
+  readonly folder: string
+  readonly closing: AsyncDisposableStack
+  readonly pods: FakePods | undefined
+}
+
 async function openConsole(
-  cluster: TestCluster,
-  folder: string,
-  closing: AsyncDisposableStack,
+  { cluster, folder, closing, pods }: Around,
   as?: string,
 ): Promise<ConsolePort & { readonly sockets: ReadonlySet<Duplex> }> {
   const readFile = (): Promise<string> => Promise.resolve(cluster.kubeconfig)
@@ -117,6 +124,7 @@ async function openConsole(
       client: {
         request: (request) => connection.transport.request(request),
         async upgrade(request) {
+          if (pods !== undefined && String(request.url).endsWith('/portforward')) return pods.upgrade(request)
           const result = await connection.upgrade(request)
           if (result.isUpgraded) sockets.add(result.socket)
           return result

@@ -13,6 +13,8 @@ import { PAGE_PATH } from '../page-plan.ts'
 import { type ConsolePage, createConsolePage } from '../page.ts'
 import type { SessionView } from '../session-view.ts'
 import { CLUSTER_NAME, isClusterPath, serveCluster } from './cluster-route.ts'
+import { isForwardsPath, serveForwards } from './forwards/forward-route.ts'
+import { Forwards } from './forwards/forwards.ts'
 import { type LoginCode, WRONG_PERIOD_MS } from './login-code.ts'
 import type { ConsoleOptions } from './options.ts'
 import { isOwnHost } from './own-host.ts'
@@ -29,6 +31,7 @@ interface HandlerParts {
   readonly code: LoginCode
   readonly sessions: Sessions
   readonly page: ConsolePage
+  readonly forwards: Forwards
   /** Called when a code was used. */
   readonly onLogin: () => Promise<void>
 }
@@ -40,7 +43,8 @@ export async function createConsoleHandler(
   const onError = (error: unknown): void => options.log.error(error, 'Failed to store the sessions of the console')
   const sessions = await Sessions.open({ ...options, onError })
   const page = createConsolePage({ random: options.random, folder: options.pageFolder })
-  const parts = { options, port, code, sessions, page, onLogin }
+  const forwards = new Forwards({ ...options, sessions })
+  const parts = { options, port, code, sessions, page, forwards, onLogin }
   return { serve: (exchange) => serve(parts, exchange), close: () => sessions.close() }
 }
 
@@ -55,6 +59,7 @@ async function serve(parts: HandlerParts, exchange: Exchange): Promise<void> {
   if (path === `${PAGE_PATH}session`) return serveSession(parts, exchange, session)
   if (path === `${PAGE_PATH}login`) return serveLogin(parts, exchange, session)
   if (path === `${PAGE_PATH}logout`) return serveLogout(parts, exchange, session)
+  if (isForwardsPath(path)) return serveForwards(parts.forwards, exchange, session)
   await parts.page.serve(exchange)
 }
 

@@ -9,7 +9,7 @@ import { controllerRef, isBeingDeleted, keyOf, objectKey, type ObjectMeta, seman
 import { isNamespaceTerminating } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 import { isReady } from '#model/pods.ts'
-import { isHeadless } from '#model/services.ts'
+import { isHeadless, targetPortOf } from '#model/services.ts'
 import { itself, related, rule, EVENTS } from '#reconcile/controller.ts'
 
 import { perRun } from '../../controller.ts'
@@ -24,7 +24,6 @@ import {
   podsOfServices,
   isOfFamily,
   selectsPod,
-  targetPortOf,
   TRIGGER_TIME,
   TriggerTimes,
   zoneOf,
