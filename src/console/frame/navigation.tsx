@@ -8,10 +8,10 @@ import type { Kind } from '../api/kinds.ts'
 import { kindsOfCluster, reloadKinds } from '../browser/kinds-of-cluster.ts'
 import { session } from '../browser/session.ts'
 import { viewsOf } from '../pages/cluster-views.ts'
+import { keptQuery } from '../parts/grid-row.tsx'
+import { groupKinds, qualified, titleOf } from '../parts/kind-groups.ts'
 import { Link, location } from '../routing/router.tsx'
 import { serverViewsFor } from '../server/server-views.ts'
-import { keptQuery } from './grid-row.tsx'
-import { groupKinds, qualified, titleOf } from './kind-groups.ts'
 
 export function Navigation({ cluster }: { readonly cluster: string }): VNode {
   const { kinds, isLoading, error } = kindsOfCluster(cluster).value
