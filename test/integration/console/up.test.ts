@@ -1,75 +1,14 @@
 /** Tests the console of `hyperkube up` as a separate process: link, API, upgrades, kill and restart. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 
-import { eventually } from '#kits/lib/eventually.ts'
-
 import { logInTo, ownPage, sendTo } from './bed.ts'
-
-const HYPERKUBE = join(import.meta.dirname, '..', '..', '..', 'bin', 'hyperkube')
-const dir = mkdtempSync(join(tmpdir(), 'hyperkube-console-'))
-const dataDir = join(dir, 'data')
-const env = { ...process.env, HOME: dir }
-const running = new Set<ChildProcess>()
-after(() => {
-  for (const child of running) child.kill('SIGKILL')
-  rmSync(dir, { recursive: true, force: true })
-})
-
-interface Started {
-  readonly child: ChildProcess
-  readonly output: () => string
-  /** The first line that matches. */
-  line(pattern: RegExp): Promise<string>
-  stop(signal: NodeJS.Signals): Promise<void>
-}
-
-function start(...args: string[]): Started {
-  const child = spawn(HYPERKUBE, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
-  running.add(child)
-  let text = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => (text += piece.toString()))
-  const ended = once(child, 'close').then(() => void running.delete(child))
-  const find = (pattern: RegExp): string | undefined => text.split('\n').find((line) => pattern.test(line))
-  return {
-    child,
-    output: () => text,
-    async line(pattern) {
-      const found = await eventually(
-        () => find(pattern) ?? (child.exitCode === null ? undefined : `It has ended: ${text}`),
-        (line) => line !== undefined,
-      )
-      assert.match(found ?? '', pattern)
-      return found ?? ''
-    },
-    async stop(signal) {
-      child.kill(signal)
-      await ended
-    },
-  }
-}
-
-const up = (...args: string[]): Started =>
-  start(
-    'up',
-    '--runtime=simulated',
-    '--nodes=0',
-    '--secure-port=0',
-    `--data-dir=${dataDir}`,
-    `--kubeconfig=${dir}/config`,
-    ...args,
-  )
-
-function linkIn(line: string): { readonly link: string; readonly port: number } {
-  const link = /http:\/\/127\.0\.0\.1:\d+\/ui\/login\?code=[\w-]{43}/.exec(line)?.[0] ?? ''
-  return { link, port: Number(new URL(link).port) }
-}
+import { dataDir, dir, env, HYPERKUBE, linkIn, start, up } from './up-process.ts'
 
 /** The first message of a watch over a WebSocket. */
 function watchOnce(port: number, cookie: string, more = ''): Promise<string> {
