@@ -6,6 +6,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
 import type { ActionFormProps } from './action-form.ts'
 import type { Action } from './action.ts'
+import { DebugNodeForm, DebugPodForm } from './debug-form.tsx'
 import { DeleteForm } from './delete-form.tsx'
 import { DrainForm } from './drain-form.tsx'
 import { LabelsForm } from './labels-form.tsx'
@@ -39,6 +40,10 @@ function ActionForm({ action, ...props }: ActionDialogProps): VNode {
       return <UndoForm {...props} />
     case 'drain':
       return <DrainForm {...props} />
+    case 'debug-pod':
+      return <DebugPodForm {...props} />
+    case 'debug-node':
+      return <DebugNodeForm {...props} />
     case 'confirm':
       return <ConfirmForm {...props} action={action} />
   }

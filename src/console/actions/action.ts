@@ -32,7 +32,7 @@ export interface Right {
 }
 
 /** Actions without a dialog of this kind run at once. */
-export type DialogName = 'scale' | 'labels' | 'delete' | 'undo' | 'drain' | 'confirm'
+export type DialogName = 'scale' | 'labels' | 'delete' | 'undo' | 'drain' | 'debug-pod' | 'debug-node' | 'confirm'
 
 export interface Action {
   readonly name: string

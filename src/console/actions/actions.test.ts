@@ -34,8 +34,8 @@ describe('actionsFor()', () => {
   const cases: readonly (readonly [object: object, names: string])[] = [
     [{ apiVersion: 'apps/v1', kind: 'Deployment', spec: {} }, 'scale restart undo pause labels delete'],
     [{ apiVersion: 'apps/v1', kind: 'Deployment', spec: { paused: true } }, 'scale resume-rollout labels delete'],
-    [{ apiVersion: 'v1', kind: 'Node', spec: {} }, 'cordon drain labels delete'],
-    [{ apiVersion: 'v1', kind: 'Node', spec: { unschedulable: true } }, 'uncordon drain labels delete'],
+    [{ apiVersion: 'v1', kind: 'Node', spec: {} }, 'cordon drain debug-node labels delete'],
+    [{ apiVersion: 'v1', kind: 'Node', spec: { unschedulable: true } }, 'uncordon drain debug-node labels delete'],
     [{ apiVersion: 'batch/v1', kind: 'CronJob', spec: {} }, 'run-now suspend labels delete'],
     [{ apiVersion: 'batch/v1', kind: 'Job', spec: { suspend: true } }, 'resume labels delete'],
     [{ apiVersion: 'example.com/v1', kind: 'Deployment' }, 'labels delete'],

@@ -21,6 +21,12 @@ function specOf(object: KubeObject): Switches {
   return (object as { spec?: Switches }).spec ?? {}
 }
 
+/** The API server adds no containers to static pods, which a file on the node defines. */
+function isRunning(object: KubeObject): boolean {
+  const { phase } = (object as { status?: { phase?: string } }).status ?? {}
+  return phase === 'Running' && object.metadata.annotations?.['kubernetes.io/config.mirror'] === undefined
+}
+
 export const ACTIONS: readonly Action[] = [
   {
     name: 'scale',
@@ -123,6 +129,23 @@ export const ACTIONS: readonly Action[] = [
     isDangerous: true,
     dialog: 'drain',
     done: 'The node is drained',
+  },
+  {
+    name: 'debug-pod',
+    title: 'Debug',
+    kinds: ['Pod'],
+    rights: [{ verb: 'patch', subresource: 'ephemeralcontainers' }],
+    fits: isRunning,
+    dialog: 'debug-pod',
+    done: 'The debug container is added',
+  },
+  {
+    name: 'debug-node',
+    title: 'Debug',
+    kinds: ['Node'],
+    rights: [{ verb: 'create', kind: PODS }],
+    dialog: 'debug-node',
+    done: 'The debug pod is created',
   },
   { name: 'labels', title: 'Labels', rights: PATCH, dialog: 'labels', done: 'The labels are set' },
   {
