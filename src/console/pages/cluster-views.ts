@@ -46,6 +46,12 @@ export const CLUSTER_VIEWS: readonly ClusterView[] = [
     words: ['rbac', 'permissions', 'access', 'can-i', 'roles'],
     load: async () => (await import('../rights/rights-view.tsx')).RightsView,
   },
+  {
+    name: 'certificates',
+    title: 'Certificates',
+    words: ['tls', 'x509', 'expiry', 'authorities'],
+    load: async () => (await import('../certificates/certificates-view.tsx')).CertificatesView,
+  },
 ]
 
 export function viewsOf(kinds: readonly Kind[]): readonly ClusterView[] {

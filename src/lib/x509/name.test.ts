@@ -5,8 +5,9 @@ import * as fc from 'fast-check'
 
 import { encodeIp, formatIp } from './address.ts'
 import * as asn1 from './asn1.ts'
+import { formatName } from './distinguished-name.ts'
 import { X509Error } from './error.ts'
-import { encodeAlternativeNames, encodeName, formatName, nameOf, readAlternativeNames, readName } from './name.ts'
+import { encodeAlternativeNames, encodeName, nameOf, readAlternativeNames, readName } from './name.ts'
 import { splitUsages, usageName } from './usage.ts'
 
 describe('distinguished names of certificates', () => {

@@ -6,28 +6,11 @@
 import { encodeIp, formatIp } from './address.ts'
 import type { DerElement } from './asn1.ts'
 import * as asn1 from './asn1.ts'
+import { COMMON_NAME, type NameAttribute, ORGANIZATION } from './distinguished-name.ts'
 import { X509Error } from './error.ts'
 
 /** Far more than any real certificate has, in its subject or beside it; each costs time. */
 const MAX_NAMES = 1000
-
-const COMMON_NAME = '2.5.4.3'
-const ORGANIZATION = '2.5.4.10'
-
-/** Short names of the attributes people write; others are shown by their identifier. */
-const ATTRIBUTE_NAMES: ReadonlyMap<string, string> = new Map([
-  [COMMON_NAME, 'CN'],
-  ['2.5.4.5', 'SERIALNUMBER'],
-  ['2.5.4.6', 'C'],
-  ['2.5.4.7', 'L'],
-  ['2.5.4.8', 'ST'],
-  ['2.5.4.9', 'STREET'],
-  [ORGANIZATION, 'O'],
-  ['2.5.4.11', 'OU'],
-  ['2.5.4.17', 'POSTALCODE'],
-  ['0.9.2342.19200300.100.1.1', 'UID'],
-  ['0.9.2342.19200300.100.1.25', 'DC'],
-])
 
 /** A distinguished name as read. */
 export interface Name {
@@ -36,11 +19,6 @@ export interface Name {
   readonly organizations: readonly string[]
   /** Everything in it, in order, by object identifier. */
   readonly attributes: readonly NameAttribute[]
-}
-
-export interface NameAttribute {
-  readonly oid: string
-  readonly value: string
 }
 
 /** The attributes of a name; groups of a Kubernetes user are organizations. */
@@ -74,14 +52,6 @@ export function readName(found: DerElement | undefined): Name {
   const valuesOf = (wanted: string): string[] =>
     attributes.filter(({ oid }) => oid === wanted).map(({ value }) => value)
   return { commonName: valuesOf(COMMON_NAME).at(-1) ?? '', organizations: valuesOf(ORGANIZATION), attributes }
-}
-
-/** For people: `CN=kubelet,O=system:nodes`, last part first as RFC 4514 has it. Not for comparing. */
-export function formatName({ attributes }: Name): string {
-  const parts = attributes.map(({ oid, value }) => {
-    return `${ATTRIBUTE_NAMES.get(oid) ?? oid}=${value.replaceAll(/[,+"\\<>;]/g, String.raw`\$&`)}`
-  })
-  return parts.reverse().join(',')
 }
 
 /** Subject alternative names by type. Addresses are in their usual text form. */
