@@ -11,11 +11,12 @@ import { TextDifference } from '../editor/text-difference.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { go } from '../routing/router.tsx'
-import { textOfFile } from './cluster-file.ts'
+import { textOfFile, withMachine } from './cluster-file.ts'
 import { Refusal } from './fault-list.tsx'
 import { faultsOf } from './file-schema.ts'
 import { buildRoute } from './operation-requests.ts'
 import { PrivateFiles } from './private-files.tsx'
+import { RegisteredMachines } from './registered-machines.tsx'
 import { SshKeyBox } from './ssh-key-box.tsx'
 import { useFileEditing } from './use-file-editing.ts'
 
@@ -67,21 +68,20 @@ function FileEditor({ cluster, build }: FileEditorProps): VNode {
       {build.template !== undefined && (
         <p class="muted">{`The cluster follows the template ${build.template}: only its editable parts may change.`}</p>
       )}
-      <div class="yaml-bar">
-        <button type="button" class="primary" disabled={text === before} onClick={() => setIsReviewing(!isReviewing)}>
-          {isReviewing ? 'Go on writing' : 'Show the difference'}
-        </button>
-        <button
-          type="button"
-          disabled={text === before}
-          onClick={() => {
-            editor.current?.setText(before)
-            setIsReviewing(false)
-          }}
-        >
-          Discard
-        </button>
-      </div>
+      <FileBar
+        isChanged={text !== before}
+        isReviewing={isReviewing}
+        review={() => setIsReviewing(!isReviewing)}
+        discard={() => {
+          editor.current?.setText(before)
+          setIsReviewing(false)
+        }}
+      />
+      <RegisteredMachines
+        cluster={cluster}
+        text={text}
+        add={(machine) => editor.current?.setText(withMachine(text, machine))}
+      />
       {refusal && <Refusal error={refusal} />}
       {isReviewing && text !== before && (
         <ReviewedFile
@@ -102,6 +102,26 @@ function FileEditor({ cluster, build }: FileEditorProps): VNode {
         onReady={(ready) => (editor.current = ready)}
       />
     </section>
+  )
+}
+
+interface FileBarProps {
+  readonly isChanged: boolean
+  readonly isReviewing: boolean
+  readonly review: () => void
+  readonly discard: () => void
+}
+
+function FileBar({ isChanged, isReviewing, review, discard }: FileBarProps): VNode {
+  return (
+    <div class="yaml-bar">
+      <button type="button" class="primary" disabled={!isChanged} onClick={review}>
+        {isReviewing ? 'Go on writing' : 'Show the difference'}
+      </button>
+      <button type="button" disabled={!isChanged} onClick={discard}>
+        Discard
+      </button>
+    </div>
   )
 }
 

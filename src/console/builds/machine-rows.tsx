@@ -2,6 +2,7 @@
 import type { VNode } from 'preact'
 
 import { type MachineDraft, NEW_MACHINE, type Role, ROLES } from './cluster-file.ts'
+import { ROLE_TITLES } from './machines.ts'
 
 export interface MachineRowsProps {
   readonly machines: readonly MachineDraft[]
@@ -39,8 +40,6 @@ interface MachineRowProps {
   readonly remove: (() => void) | undefined
 }
 
-const TITLES: Readonly<Record<Role, string>> = { controlplane: 'Control plane', etcd: 'etcd', worker: 'Worker' }
-
 function MachineRow({ machine, number, change, remove }: MachineRowProps): VNode {
   const { way, roles } = machine
   const toggle = (role: Role, isOn: boolean): void =>
@@ -75,7 +74,7 @@ function MachineRow({ machine, number, change, remove }: MachineRowProps): VNode
               checked={roles.includes(role)}
               onChange={({ currentTarget }) => toggle(role, currentTarget.checked)}
             />{' '}
-            {TITLES[role]}
+            {ROLE_TITLES[role]}
           </label>
         ))}
         {remove && (

@@ -1,5 +1,5 @@
 /** The requests of built clusters: Operations, the cluster file, snapshots. */
-import { send } from '../api/request.ts'
+import { send, sendForJson } from '../api/request.ts'
 import type { Operation } from './operations.ts'
 
 export function buildRoute(cluster: string, rest: string): string {
@@ -21,4 +21,9 @@ export type OperationAction = 'approve' | 'cancel' | 'retry'
 export async function actOn({ metadata, spec }: Operation, action: OperationAction, plan?: string): Promise<void> {
   const path = `${operationPath(spec.cluster, metadata.name ?? '')}/${action}`
   await send(path, { method: 'POST', body: plan === undefined ? {} : { plan } })
+}
+/** Returns the name of the new Operation. */
+export async function requestOperation(cluster: string, body: object): Promise<string> {
+  const { metadata } = await sendForJson<Operation>(operationsPath(cluster), { method: 'POST', body })
+  return metadata.name ?? ''
 }

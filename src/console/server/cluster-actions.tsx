@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 
 import { RequestError } from '../api/request.ts'
 import { session } from '../browser/session.ts'
+import { RotateDialog } from '../builds/rotate-dialog.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
 import { go, Link } from '../routing/router.tsx'
@@ -21,7 +22,7 @@ import { stateOf } from './clusters.ts'
 import { RemoveDialog } from './remove-dialog.tsx'
 
 export function ClusterActions({ cluster }: ClusterTabProps): VNode {
-  const { metadata, spec, isOwner = false } = cluster
+  const { metadata, isOwner = false } = cluster
   const name = metadata.name ?? ''
   const [error, setError] = useState('')
   const isLeaving = metadata.deletionTimestamp !== undefined
@@ -41,11 +42,7 @@ export function ClusterActions({ cluster }: ClusterTabProps): VNode {
           Kubeconfig
         </button>
       )}
-      {isOwner && spec.source === 'up' && !isLeaving && <UpActions cluster={cluster} run={run} />}
-      {isOwner && spec.source === 'imported' && <RegisterAction name={name} />}
-      {isOwner && spec.source !== 'local' && (!isLeaving || spec.source === 'built') && (
-        <RemoveAction cluster={cluster} />
-      )}
+      {isOwner && <OwnerActions cluster={cluster} run={run} />}
       {error !== '' && (
         <span class="form-error" role="alert">
           {error}
@@ -55,11 +52,44 @@ export function ClusterActions({ cluster }: ClusterTabProps): VNode {
   )
 }
 
-interface UpActionsProps extends ClusterTabProps {
+interface RunProps extends ClusterTabProps {
   readonly run: (work: Promise<void>) => void
 }
 
-function UpActions({ cluster, run }: UpActionsProps): VNode {
+function OwnerActions({ cluster, run }: RunProps): VNode | null {
+  const { metadata, spec } = cluster
+  const name = metadata.name ?? ''
+  const remove = <RemoveAction cluster={cluster} />
+  // The removal of a built cluster can be repeated with force.
+  if (metadata.deletionTimestamp !== undefined) return spec.source === 'built' ? remove : null
+  switch (spec.source) {
+    case 'local':
+      return null
+    case 'imported':
+      return (
+        <>
+          <RegisterAction name={name} />
+          {remove}
+        </>
+      )
+    case 'up':
+      return (
+        <>
+          <UpActions cluster={cluster} run={run} />
+          {remove}
+        </>
+      )
+    case 'built':
+      return (
+        <>
+          <RotateAction name={name} />
+          {remove}
+        </>
+      )
+  }
+}
+
+function UpActions({ cluster, run }: RunProps): VNode {
   const { metadata, spec } = cluster
   const [isForking, setIsForking] = useState(false)
   const name = metadata.name ?? ''
@@ -120,6 +150,18 @@ function RegisterAction({ name }: { readonly name: string }): VNode {
           )}
         </Dialog>
       )}
+    </>
+  )
+}
+
+function RotateAction({ name }: { readonly name: string }): VNode {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <>
+      <button type="button" onClick={() => setIsOpen(true)}>
+        Rotate …
+      </button>
+      {isOpen && <RotateDialog cluster={name} close={() => setIsOpen(false)} />}
     </>
   )
 }

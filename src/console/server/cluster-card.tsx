@@ -3,8 +3,8 @@ import type { VNode } from 'preact'
 
 import { AgeText } from '../parts/age-text.tsx'
 import { LongText } from '../parts/long-text.tsx'
+import { bytesText, coresText } from '../parts/sizes.ts'
 import { ClusterLink, ClusterTag, DetailsLink } from './cluster-link.tsx'
-import { bytesText, coresText } from './cluster-order.ts'
 import { type ManagedCluster, SOURCES, stateOf } from './clusters.ts'
 
 interface ClusterCardProps {

@@ -1,8 +1,8 @@
-/** Tests the order, the filter and the sizes of clusters. */
+/** Tests the order and the filter of clusters. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { byAttention, bytesText, coresText, fittingClusters } from './cluster-order.ts'
+import { byAttention, fittingClusters } from './cluster-order.ts'
 import type { ManagedCluster } from './clusters.ts'
 
 const cluster = (displayName: string, ready?: string): ManagedCluster => ({
@@ -37,28 +37,5 @@ describe('fittingClusters()', () => {
   ] as const) {
     it(`finds ${found.join(' and ') || 'nothing'} by "${filter}"`, () =>
       assert.deepEqual(names(fittingClusters(all, filter)), found))
-  }
-})
-
-describe('sizes of clusters', () => {
-  for (const [text, cores] of [
-    ['16', '16 cores'],
-    ['1', '1 core'],
-    ['1500m', '1.5 cores'],
-    ['12345', '12,345 cores'],
-    ['x', ''],
-    [undefined, ''],
-  ] as const) {
-    it(`writes "${cores}" for CPU ${text}`, () => assert.equal(coresText(text), cores))
-  }
-  for (const [text, bytes] of [
-    ['65011712Ki', '62 GiB'],
-    ['1536Mi', '1.5 GiB'],
-    ['100', '100 bytes'],
-    ['0', '0 bytes'],
-    ['9Ei', '8,192 PiB'],
-    ['', ''],
-  ] as const) {
-    it(`writes "${bytes}" for memory ${text}`, () => assert.equal(bytesText(text), bytes))
   }
 })

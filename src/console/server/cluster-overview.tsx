@@ -2,11 +2,11 @@
 import type { VNode } from 'preact'
 
 import { conditionsOf } from '../objects/conditions.ts'
+import { bytesText, coresText } from '../parts/sizes.ts'
 import type { Tone } from '../parts/tone.ts'
 import { SectionView } from '../summary/section-view.tsx'
 import { type Cell, fields, type Section, since, table } from '../summary/section.ts'
 import { nodesText } from './cluster-card.tsx'
-import { bytesText, coresText } from './cluster-order.ts'
 import type { ClusterTabProps } from './cluster-tabs.ts'
 import { isProblem, LOCAL_CLUSTER, type ManagedCluster, SOURCES, stateOf } from './clusters.ts'
 import { EndpointBox } from './endpoint-box.tsx'

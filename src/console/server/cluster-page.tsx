@@ -45,6 +45,8 @@ function ClusterHead({ cluster }: ClusterTabProps): VNode {
     <header class="object-head">
       <p class="crumbs">
         <span>{`Cluster ${metadata.name ?? ''}, ${SOURCES[spec.source]}`}</span>
+        <Link to={{ page: 'server-view', view: 'members', item: metadata.name ?? '' }}>Members</Link>
+        <Link to={{ page: 'server-view', view: 'projects', item: metadata.name ?? '' }}>Projects</Link>
       </p>
       <div class="page-head">
         <h1>

@@ -24,6 +24,12 @@ function isOwnBuild({ spec, isOwner }: ManagedCluster): boolean {
 const TABS: readonly ClusterTab[] = [
   { name: '', title: 'Overview', isOf: () => true },
   {
+    name: 'machines',
+    title: 'Machines',
+    isOf: ({ spec }) => spec.source === 'built' || spec.source === 'imported',
+    load: async () => (await import('../builds/machines-tab.tsx')).MachinesTab,
+  },
+  {
     name: 'operations',
     title: 'Operations',
     isOf: isOwnBuild,
@@ -34,6 +40,12 @@ const TABS: readonly ClusterTab[] = [
     title: 'Cluster file',
     isOf: isOwnBuild,
     load: async () => (await import('../builds/file-tab.tsx')).FileTab,
+  },
+  {
+    name: 'snapshots',
+    title: 'Snapshots',
+    isOf: isOwnBuild,
+    load: async () => (await import('../builds/snapshots-tab.tsx')).SnapshotsTab,
   },
 ]
 
