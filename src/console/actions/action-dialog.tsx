@@ -2,8 +2,8 @@
 import type { VNode } from 'preact'
 
 import { RequestError } from '../api/request.ts'
-import { Dialog } from '../parts/dialog.tsx'
-import { Field, Form } from '../parts/form.tsx'
+import { Dialog } from '../forms/dialog.tsx'
+import { Field, Form } from '../forms/form.tsx'
 import type { ActionFormProps } from './action-form.ts'
 import type { Action } from './action.ts'
 import { DebugNodeForm, DebugPodForm } from './debug-form.tsx'

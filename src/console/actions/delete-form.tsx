@@ -2,7 +2,7 @@
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 
-import { Form } from '../parts/form.tsx'
+import { Form } from '../forms/form.tsx'
 import { countDependants, type DependantCount } from '../related/dependants.ts'
 import type { ActionFormProps } from './action-form.ts'
 import { type Propagation, remove } from './plans.ts'

@@ -7,7 +7,7 @@ import type { KubeList } from '#meta/object.ts'
 
 import { clusterPath } from '../api/kinds.ts'
 import { RequestError, sendForJson } from '../api/request.ts'
-import { Form } from '../parts/form.tsx'
+import { Form } from '../forms/form.tsx'
 import type { ActionFormProps } from './action-form.ts'
 import { type DrainPlan, planDrain } from './drain-plan.ts'
 import { type Drain, drainNode } from './drain.ts'

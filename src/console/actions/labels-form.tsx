@@ -2,7 +2,7 @@
 import type { VNode } from 'preact'
 
 import { RequestError } from '../api/request.ts'
-import { Form } from '../parts/form.tsx'
+import { Form } from '../forms/form.tsx'
 import type { ActionFormProps } from './action-form.ts'
 import { parseLabels, setLabels } from './plans.ts'
 import { runRequest } from './run-action.ts'

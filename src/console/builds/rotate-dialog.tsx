@@ -2,9 +2,9 @@
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 
-import { SelectField } from '../parts/choices.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { Form } from '../parts/form.tsx'
+import { SelectField } from '../forms/choices.tsx'
+import { Dialog } from '../forms/dialog.tsx'
+import { Form } from '../forms/form.tsx'
 import { openOperation } from './open-operation.ts'
 
 const SERVICES = [

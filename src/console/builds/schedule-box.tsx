@@ -2,8 +2,8 @@
 import type { VNode } from 'preact'
 
 import { RequestError, send, sendForJson } from '../api/request.ts'
-import { CheckField } from '../parts/choices.tsx'
-import { Field, Form } from '../parts/form.tsx'
+import { CheckField } from '../forms/choices.tsx'
+import { Field, Form } from '../forms/form.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { go } from '../routing/router.tsx'

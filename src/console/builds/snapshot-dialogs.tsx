@@ -4,9 +4,9 @@ import type { VNode } from 'preact'
 import type { KubeObject } from '#meta/object.ts'
 
 import { RequestError } from '../api/request.ts'
+import { Dialog } from '../forms/dialog.tsx'
+import { Field, Form } from '../forms/form.tsx'
 import { AgeText } from '../parts/age-text.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { Field, Form } from '../parts/form.tsx'
 import { openOperation } from './open-operation.ts'
 import type { Snapshot } from './snapshots.ts'
 

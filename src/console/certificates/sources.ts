@@ -1,5 +1,5 @@
-import type { ValidatingWebhookConfiguration } from '#apis/admissionregistration/v1.ts'
 /** The places in a cluster that have certificates: which objects, and where in them. */
+import type { ValidatingWebhookConfiguration } from '#apis/admissionregistration/v1.ts'
 import type { CustomResourceDefinition } from '#apis/apiextensions/v1.ts'
 import type { APIService } from '#apis/apiregistration/v1.ts'
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'

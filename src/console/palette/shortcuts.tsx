@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 
 import { isTyping } from '../browser/is-typing.ts'
 import { switchTheme } from '../browser/theme.ts'
-import { Dialog } from '../parts/dialog.tsx'
+import { Dialog } from '../forms/dialog.tsx'
 import { go, location } from '../routing/router.tsx'
 import { Palette } from './palette.tsx'
 

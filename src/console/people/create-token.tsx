@@ -3,10 +3,10 @@ import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 
 import { session } from '../browser/session.ts'
-import { CheckField, SelectField } from '../parts/choices.tsx'
+import { CheckField, SelectField } from '../forms/choices.tsx'
+import { Dialog } from '../forms/dialog.tsx'
+import { Field, Form } from '../forms/form.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { Field, Form } from '../parts/form.tsx'
 import { createToken, lifetimeOf, MAX_DAYS } from './tokens.ts'
 
 export function CreateTokenDialog({ close }: { readonly close: () => void }): VNode {

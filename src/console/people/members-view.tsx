@@ -3,7 +3,7 @@ import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 
 import { hasRight, session } from '../browser/session.ts'
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { ConfirmDialog } from '../forms/confirm-dialog.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { PlainTable } from '../parts/plain-table.tsx'

@@ -1,10 +1,10 @@
 /** The dialogs that create, change and delete projects, and that create and move namespaces. */
 import type { VNode } from 'preact'
 
-import { SelectField } from '../parts/choices.tsx'
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { Field, Form } from '../parts/form.tsx'
+import { SelectField } from '../forms/choices.tsx'
+import { ConfirmDialog } from '../forms/confirm-dialog.tsx'
+import { Dialog } from '../forms/dialog.tsx'
+import { Field, Form } from '../forms/form.tsx'
 import type { OwnRights } from './own-rights.ts'
 import {
   changeProject,

@@ -4,9 +4,9 @@ import { useState } from 'preact/hooks'
 
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 
-import { SelectField } from '../parts/choices.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { Field, Form } from '../parts/form.tsx'
+import { SelectField } from '../forms/choices.tsx'
+import { Dialog } from '../forms/dialog.tsx'
+import { Field, Form } from '../forms/form.tsx'
 import { changeRole, createRole, type RoleSpec, type Scope, SCOPES, type ServerRole } from './roles.ts'
 import { NO_TEXTS, ruleOf, type RuleTexts, textsOf } from './rule-fields.ts'
 

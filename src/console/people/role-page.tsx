@@ -3,7 +3,7 @@ import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 
 import { hasRight } from '../browser/session.ts'
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { ConfirmDialog } from '../forms/confirm-dialog.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { RulesTable } from '../rights/rules-table.tsx'
 import { go, Link } from '../routing/router.tsx'

@@ -1,9 +1,9 @@
 /** The dialogs that create a user, set a password and rename a user. */
 import type { VNode } from 'preact'
 
-import { CheckField } from '../parts/choices.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { Field, Form } from '../parts/form.tsx'
+import { CheckField } from '../forms/choices.tsx'
+import { Dialog } from '../forms/dialog.tsx'
+import { Field, Form } from '../forms/form.tsx'
 import { changeUser, createUser, type ServerUser } from './users.ts'
 
 interface Closing {

@@ -3,10 +3,10 @@ import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 
 import { RequestError } from '../api/request.ts'
-import { SelectField } from '../parts/choices.tsx'
+import { SelectField } from '../forms/choices.tsx'
+import { Dialog } from '../forms/dialog.tsx'
+import { Field, Form } from '../forms/form.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { Field, Form } from '../parts/form.tsx'
 import { importCluster, type Registration, saveAuthority, startUpCluster } from './cluster-requests.ts'
 
 interface Closing {

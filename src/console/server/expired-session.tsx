@@ -3,8 +3,8 @@ import type { VNode } from 'preact'
 import { useEffect } from 'preact/hooks'
 
 import { isSessionExpired, loadSession, session } from '../browser/session.ts'
+import { Dialog } from '../forms/dialog.tsx'
 import { reconnectLists } from '../lists/list-client.ts'
-import { Dialog } from '../parts/dialog.tsx'
 import { LoginForm } from './login-page.tsx'
 
 export function ExpiredSession(): VNode | null {

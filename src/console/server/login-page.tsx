@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 
 import { send, sendForJson } from '../api/request.ts'
 import { loadSession, type LoginProvider, session } from '../browser/session.ts'
-import { Field, Form } from '../parts/form.tsx'
+import { Field, Form } from '../forms/form.tsx'
 
 interface Credentials {
   readonly username: string
