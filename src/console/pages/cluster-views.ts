@@ -29,6 +29,12 @@ export const CLUSTER_VIEWS: readonly ClusterView[] = [
     load: async () => (await import('../search/search-view.tsx')).SearchCluster,
   },
   {
+    name: 'events',
+    title: 'Event time line',
+    words: ['timeline', 'warnings', 'history'],
+    load: async () => (await import('../timeline/cluster-events.tsx')).ClusterEvents,
+  },
+  {
     name: 'forwards',
     title: 'Port forwards',
     words: ['ports', 'tunnel'],
