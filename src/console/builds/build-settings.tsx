@@ -8,7 +8,7 @@ import { SelectField } from '../forms/choices.tsx'
 import { Field } from '../forms/form.tsx'
 import { LongText } from '../parts/long-text.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
-import type { ClusterTemplate } from './templates.ts'
+import { type ClusterTemplate, TEMPLATES_PATH } from './templates.ts'
 
 export function NameFields(): VNode {
   return (
@@ -21,8 +21,8 @@ export function NameFields(): VNode {
 }
 
 function TemplateField(): VNode | null {
-  const { value } = useLoaded('templates', (signal) =>
-    sendForJson<{ items: readonly ClusterTemplate[] }>('/v3/cluster-templates', { signal }),
+  const { value } = useLoaded(TEMPLATES_PATH, (signal) =>
+    sendForJson<{ items: readonly ClusterTemplate[] }>(TEMPLATES_PATH, { signal }),
   )
   const [chosen, setChosen] = useState('')
   const templates = value?.items ?? []

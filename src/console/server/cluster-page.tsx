@@ -1,6 +1,9 @@
 /** The page of one cluster at the management server: head, actions, tabs. A watch keeps it fresh. */
 import type { ComponentType, VNode } from 'preact'
+import { useRef } from 'preact/hooks'
 
+import type { OperationViewProps } from '../builds/operation-view.tsx'
+import type { ListState } from '../lists/messages.ts'
 import { Freshness } from '../objects/object-head.tsx'
 import { Lazy } from '../parts/lazy.tsx'
 import { Notice } from '../parts/notice.tsx'
@@ -15,16 +18,10 @@ import { useClusters } from './use-clusters.ts'
 
 export function ManagedClusterPage({ item }: ServerViewProps): VNode {
   const { clusters, state } = useClusters()
+  const last = useRef<ManagedCluster>(undefined)
   const cluster = clusters.find(({ metadata }) => metadata.name === item)
-  if (cluster === undefined) {
-    if (state.type === 'loading') return <p class="loading">Loading …</p>
-    if (state.type !== 'live') return <Notice title={`The cluster ${item} cannot be loaded`} text={state.message} />
-    return (
-      <Notice title={`There is no cluster ${item}`} text="It was removed, or you are no member of it.">
-        <Link to={{ page: 'clusters' }}>All clusters</Link>
-      </Notice>
-    )
-  }
+  if (cluster !== undefined) last.current = cluster
+  if (cluster === undefined) return <MissingCluster item={item} state={state} last={last.current} />
   const tabs = tabsFor(cluster)
   const { tab = '' } = location.value.query
   return (
@@ -37,6 +34,39 @@ export function ManagedClusterPage({ item }: ServerViewProps): VNode {
       </div>
     </>
   )
+}
+
+interface MissingClusterProps {
+  readonly item: string
+  readonly state: ListState
+  /** The last state of a cluster that was here. */
+  readonly last: ManagedCluster | undefined
+}
+
+function MissingCluster({ item, state, last }: MissingClusterProps): VNode {
+  if (state.type === 'loading') return <p class="loading">Loading …</p>
+  if (state.type !== 'live') return <Notice title={`The cluster ${item} cannot be loaded`} text={state.message} />
+  const isGone = last?.metadata.name === item
+  const operation = isGone ? last.status?.build?.operation : undefined
+  return (
+    <>
+      <Notice
+        title={isGone ? `${last.spec.displayName} was removed` : `There is no cluster ${item}`}
+        text={isGone ? 'Or you are no member of it any more.' : 'It was removed, or you are no member of it.'}
+      >
+        <Link to={{ page: 'clusters' }}>All clusters</Link>
+      </Notice>
+      {operation !== undefined && <Lazy load={loadOperation} props={{ cluster: item, name: operation, ...FINAL }} />}
+    </>
+  )
+}
+
+/** The Operation of a removal says what is left on machines. */
+const FINAL = { version: '', isStale: false }
+
+async function loadOperation(): Promise<ComponentType<OperationViewProps>> {
+  const { OperationView } = await import('../builds/operation-view.tsx')
+  return OperationView
 }
 
 function ClusterHead({ cluster }: ClusterTabProps): VNode {

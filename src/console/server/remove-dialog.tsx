@@ -22,6 +22,7 @@ export function RemoveDialog({ cluster, close }: RemoveDialogProps): VNode {
     close()
     // A built cluster stays until its machines are clean.
     if (source !== 'built') go({ page: 'clusters' })
+    else go({ page: 'server-view', view: 'clusters', item: metadata.name ?? '' }, { tab: 'operations' })
   }
   const remove = async ({ typed = '', force }: Readonly<Record<string, string>>): Promise<void> => {
     if (LOSES_DATA.has(source) && typed.trim() !== displayName)

@@ -41,6 +41,12 @@ export const SERVER_VIEWS: readonly ServerView[] = [
     load: async () => (await import('../builds/build-view.tsx')).BuildView,
   },
   {
+    name: 'cluster-templates',
+    title: 'Cluster templates',
+    words: ['templates'],
+    load: async () => (await import('../builds/templates-view.tsx')).TemplatesView,
+  },
+  {
     name: 'search',
     title: 'Search',
     words: ['find', 'name', 'label'],

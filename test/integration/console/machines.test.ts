@@ -184,4 +184,18 @@ describe('machines and snapshots in the console', { skip: whyNoBrowser }, () => 
     await page.context().close()
     assert.deepEqual(bed.troubles, [])
   })
+
+  it('are cleaned when the cluster is removed, and the last operation stays on the page', async () => {
+    const { page, server } = bed
+    await bed.open(`/clusters/${cluster}`)
+    await page.getByRole('button', { name: 'Remove …' }).click()
+    await page.getByText('removes Kubernetes and all data of the cluster').waitFor()
+    await page.getByLabel('Type "shop" to confirm').fill('shop')
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('heading', { name: 'shop was removed' }).waitFor()
+    await page.getByRole('heading', { name: 'Remove the cluster' }).waitFor()
+    assert.equal(server.running.objects.get(Clusters, cluster), undefined)
+    assert.equal(site.machines.get('1')?.services.size, 0)
+    assert.deepEqual(bed.troubles, [])
+  })
 })
