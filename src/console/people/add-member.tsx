@@ -2,6 +2,7 @@
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 
+import type { Project } from '../api/projects.ts'
 import { sendForJson } from '../api/request.ts'
 import type { LoginProvider } from '../browser/session.ts'
 import { SelectField } from '../forms/choices.tsx'
@@ -9,7 +10,6 @@ import { Dialog } from '../forms/dialog.tsx'
 import { Field, Form } from '../forms/form.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { addMember } from './members.ts'
-import type { Project } from './projects.ts'
 import { type ServerRole, titleOfRole } from './roles.ts'
 import type { ServerUser } from './users.ts'
 

@@ -1,10 +1,10 @@
 /** One project: its description, its namespaces, and what the user may do with them. */
 import type { VNode } from 'preact'
 
+import type { Project } from '../api/projects.ts'
 import { Link } from '../routing/router.tsx'
 import type { OwnRights } from './own-rights.ts'
 import type { OpenProjectDialog } from './project-dialogs.tsx'
-import type { Project } from './projects.ts'
 
 export interface ProjectBoxProps {
   readonly cluster: string

@@ -1,19 +1,13 @@
 /** The dialogs that create, change and delete projects, and that create and move namespaces. */
 import type { VNode } from 'preact'
 
+import { type Project } from '../api/projects.ts'
 import { SelectField } from '../forms/choices.tsx'
 import { ConfirmDialog } from '../forms/confirm-dialog.tsx'
 import { Dialog } from '../forms/dialog.tsx'
 import { Field, Form } from '../forms/form.tsx'
 import type { OwnRights } from './own-rights.ts'
-import {
-  changeProject,
-  createNamespace,
-  createProject,
-  deleteProject,
-  moveNamespace,
-  type Project,
-} from './projects.ts'
+import { changeProject, createNamespace, createProject, deleteProject, moveNamespace } from './projects.ts'
 
 export type OpenProjectDialog =
   | { readonly type: 'create' }

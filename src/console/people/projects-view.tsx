@@ -3,6 +3,7 @@ import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 
 import { clusterPath } from '../api/kinds.ts'
+import { loadProjects, type Project } from '../api/projects.ts'
 import { readPages } from '../api/read-pages.ts'
 import { RequestError } from '../api/request.ts'
 import { session } from '../browser/session.ts'
@@ -15,7 +16,6 @@ import { loadMembers } from './members.ts'
 import { type OwnRights, ownRights } from './own-rights.ts'
 import { Namespaces, ProjectBox } from './project-box.tsx'
 import { type OpenProjectDialog, ProjectDialog } from './project-dialogs.tsx'
-import { loadProjects, type Project } from './projects.ts'
 import { loadRoles } from './roles.ts'
 
 export function ProjectsView({ item }: ServerViewProps): VNode {

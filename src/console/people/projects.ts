@@ -1,19 +1,6 @@
-/** Projects of a cluster: each is a group of its namespaces, and has members. */
-import { send, sendForJson } from '../api/request.ts'
-
-export interface Project {
-  readonly metadata: { readonly name: string }
-  readonly spec: {
-    readonly displayName: string
-    readonly description?: string
-    readonly namespaces?: readonly string[]
-  }
-}
-
-export async function loadProjects(cluster: string, signal?: AbortSignal): Promise<readonly Project[]> {
-  const { items } = await sendForJson<{ items: readonly Project[] }>(pathOf(cluster), { signal })
-  return items.toSorted((a, b) => (a.spec.displayName < b.spec.displayName ? -1 : 1))
-}
+/** The requests that change projects and move namespaces between them. */
+import { pathOfProjects } from '../api/projects.ts'
+import { send } from '../api/request.ts'
 
 export interface ProjectFields {
   readonly displayName: string
@@ -44,6 +31,6 @@ export async function moveNamespace(cluster: string, namespace: string, project:
 }
 
 function pathOf(cluster: string, project?: string): string {
-  const path = `/v3/clusters/${encodeURIComponent(cluster)}/projects`
+  const path = pathOfProjects(cluster)
   return project === undefined ? path : `${path}/${encodeURIComponent(project)}`
 }

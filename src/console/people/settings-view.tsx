@@ -3,6 +3,9 @@ import type { VNode } from 'preact'
 
 import { sendForJson } from '../api/request.ts'
 import { type LoginProvider, session } from '../browser/session.ts'
+import { now } from '../browser/time.ts'
+import { readPem } from '../certificates/certificate.ts'
+import { stateOf } from '../certificates/entries.ts'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { PlainTable } from '../parts/plain-table.tsx'
@@ -72,6 +75,7 @@ function Authority({ pem }: { readonly pem: string }): VNode {
         <p>The certificate is from an authority that clients know already.</p>
       ) : (
         <>
+          <AuthorityFacts pem={pem} />
           <p>Clients that do not know this authority need the file, for example `curl --cacert hyperkube-ca.crt`.</p>
           <a href={`data:application/x-pem-file,${encodeURIComponent(pem)}`} download="hyperkube-ca.crt">
             Download hyperkube-ca.crt
@@ -79,6 +83,21 @@ function Authority({ pem }: { readonly pem: string }): VNode {
         </>
       )}
     </section>
+  )
+}
+
+function AuthorityFacts({ pem }: { readonly pem: string }): VNode {
+  return (
+    <dl class="fields">
+      {readPem(pem).map(({ id, facts }) => (
+        <div key={id}>
+          <dt>{facts === undefined ? 'Unreadable' : stateOf({ facts }, now()).text}</dt>
+          <dd class="text">
+            <bdi>{facts?.subject ?? ''}</bdi>
+          </dd>
+        </div>
+      ))}
+    </dl>
   )
 }
 

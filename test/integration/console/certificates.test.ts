@@ -70,6 +70,19 @@ describe('certificates in the console', { skip: whyNoBrowser }, () => {
     await page.getByRole('heading', { name: 'shop-tls' }).waitFor()
   })
 
+  it('stay while the server is away', async () => {
+    const { page } = bed
+    await bed.open('/certificates')
+    await page.getByText('0 ended, 1 ends').waitFor()
+    await page.context().setOffline(true)
+    await page.getByRole('button', { name: 'Read again' }).click()
+    await page.getByText('The server cannot be reached. This is an earlier state.').waitFor()
+    await page.getByText('Ends in 10 days').waitFor()
+    await page.context().setOffline(false)
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('The server cannot be reached').waitFor({ state: 'detached' })
+  })
+
   it('are refused in words to users without rights', async () => {
     const page = await bed.openAs('jane', '/certificates')
     await page.getByText('You may see no certificates here').waitFor()

@@ -4,6 +4,8 @@ import { after, before, describe, it } from 'node:test'
 
 import type { Locator, Page } from 'playwright-core'
 
+import { AuthProviders } from '#management/kinds/auth-provider.ts'
+
 import { PASSWORD } from '../management/bed.ts'
 import { whyNoBrowser } from './browser-bed.ts'
 import { addCluster, type ManagedCluster, openUserPage, type UserPage } from './people-bed.ts'
@@ -131,6 +133,38 @@ describe('people and rights in the console', { skip: whyNoBrowser }, () => {
     await row(jane.page, 'jane (you)').getByRole('button', { name: 'Remove' }).waitFor()
   })
 
+  it('groups namespaces by project for members who may not list them', async () => {
+    const { page } = jane
+    await jane.open(`/c/${cluster}/core/v1/configmaps`)
+    const namespaces = page.getByRole('combobox', { name: 'Namespace' })
+    await page.getByText('You may not list configmaps in this cluster').waitFor()
+    await namespaces
+      .locator('optgroup[label="Project Default"] option', { hasText: 'shop' })
+      .waitFor({ state: 'attached' })
+    await namespaces.selectOption('shop')
+    await page.getByRole('link', { name: 'kube-root-ca.crt' }).waitFor()
+    await checkThemes(jane)
+  })
+
+  it('adds and removes a group of a provider', async () => {
+    const { page } = admin
+    const spec = { type: 'oidc', displayName: 'Corp', issuer: 'https://idp.example', clientID: 'hk' } as const
+    await bed.server.running.objects.create(AuthProviders, { metadata: { name: 'corp' }, spec })
+    await admin.open(`/members/${cluster}`)
+    await page.getByRole('button', { name: 'Add a member' }).click()
+    await choice(page, 'To').selectOption('A group of an identity provider')
+    await choice(page, 'Provider').selectOption('Corp')
+    await page.getByLabel('Group', { exact: true }).fill('devs')
+    await choice(page, 'Role').selectOption('Cluster Read-Only')
+    await checkThemes(admin)
+    await page.getByRole('button', { name: 'Give the role' }).click()
+    const added = row(page, 'Group corp:devs')
+    await added.getByText('the whole cluster').waitFor()
+    await added.getByRole('button', { name: 'Remove' }).click()
+    await dialog(page, 'Remove the group corp:devs').getByRole('button', { name: 'Remove' }).click()
+    await added.waitFor({ state: 'detached' })
+  })
+
   it('creates a project and moves a namespace into it', async () => {
     const { page } = admin
     await admin.open(`/projects/${cluster}`)
@@ -142,6 +176,7 @@ describe('people and rights in the console', { skip: whyNoBrowser }, () => {
     await checkThemes(admin)
     await dialog(page, 'Move the namespace shop').getByRole('button', { name: 'Move' }).click()
     await page.getByRole('region', { name: 'Project Shop' }).getByRole('link', { name: 'shop' }).waitFor()
+    await page.getByRole('region', { name: 'Project Shop' }).getByRole('button', { name: 'Move shop' }).waitFor()
     await checkThemes(admin)
   })
 
