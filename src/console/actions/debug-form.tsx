@@ -77,5 +77,5 @@ async function start(
 ): Promise<void> {
   await runRequest(cluster, request)
   done()
-  go({ page: 'object', cluster, kind: PODS, namespace, name: pod, tab: 'shell' }, { container })
+  go({ page: 'object', cluster, kind: PODS, namespace, name: pod, tab: 'shell' }, { container, attach: '1' })
 }

@@ -5,6 +5,7 @@
 import type { ComponentType } from 'preact'
 
 import type { Kind } from '../api/kinds.ts'
+import { session } from '../browser/session.ts'
 
 export interface ClusterViewProps {
   readonly cluster: string
@@ -38,6 +39,8 @@ export const CLUSTER_VIEWS: readonly ClusterView[] = [
     name: 'forwards',
     title: 'Port forwards',
     words: ['ports', 'tunnel'],
+    // A management server runs on another machine than the browser.
+    isIn: () => session.value?.mode === 'one-cluster',
     load: async () => (await import('../forward/forwards-view.tsx')).ForwardsView,
   },
   {

@@ -16,11 +16,12 @@ interface ObjectShellProps {
 
 export function ObjectShell({ cluster, object }: ObjectShellProps): VNode {
   const pod = object as Pod
-  const { container: wanted = '' } = location.value.query
+  const { container: wanted = '', attach = '' } = location.value.query
   const running = runningContainers(pod)
   if (wanted !== '' && !running.includes(wanted)) return <Notice {...containerStart(pod, wanted)} />
   if (running.length === 0) return <Notice title="No container runs" text="A shell needs a running container." />
   const { namespace = '', name = '' } = pod.metadata
   const containers = wanted === '' ? running : [wanted, ...running.filter((one) => one !== wanted)]
-  return <TerminalPage key={`${name}/${wanted}`} {...{ cluster, namespace, containers }} pod={name} />
+  const props = { cluster, namespace, pod: name, containers, isAttached: attach === '1' }
+  return <TerminalPage key={`${name}/${wanted}`} {...props} />
 }

@@ -9,13 +9,15 @@ export interface TerminalPageProps {
   readonly namespace: string
   readonly pod: string
   readonly containers: readonly string[]
+  /** Connects to the main process first, which is the shell of a debug container. */
+  readonly isAttached?: boolean
 }
 
 type State = 'connecting' | 'open' | { readonly ended: string }
 
-export function TerminalPage({ cluster, namespace, pod, containers }: TerminalPageProps): VNode {
+export function TerminalPage({ cluster, namespace, pod, containers, isAttached }: TerminalPageProps): VNode {
   const [container, setContainer] = useState(containers[0] ?? '')
-  const [mode, setMode] = useState<'exec' | 'attach'>('exec')
+  const [mode, setMode] = useState<'exec' | 'attach'>(isAttached === true ? 'attach' : 'exec')
   const [attempt, setAttempt] = useState(0)
   const [state, setState] = useState<State>('connecting')
   const element = useRef<HTMLDivElement>(null)
@@ -48,7 +50,7 @@ export function TerminalPage({ cluster, namespace, pod, containers }: TerminalPa
         </select>
         <span class={state === 'open' ? 'state state-live' : 'state'} role="status">
           {state === 'connecting' && 'Connecting …'}
-          {state === 'open' && 'Connected'}
+          {state === 'open' && (mode === 'exec' ? 'Connected' : 'Connected. Enter shows the prompt of a shell')}
           {typeof state === 'object' && (state.ended === '' ? 'The command has ended' : state.ended)}
         </span>
         {typeof state === 'object' && (

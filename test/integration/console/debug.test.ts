@@ -44,6 +44,7 @@ describe('debug containers in the browser', { skip: whyNoBrowser }, () => {
     const [added] = spec.ephemeralContainers ?? []
     assert.deepEqual([added?.image, added?.targetContainerName], ['alpine', 'app'])
     assert.equal(await page.getByRole('combobox', { name: 'Container' }).inputValue(), added?.name)
+    assert.equal(await page.getByRole('combobox', { name: 'What to connect to' }).inputValue(), 'attach')
     await checkAccess()
   })
 
