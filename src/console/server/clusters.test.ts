@@ -47,6 +47,13 @@ describe('stateOf()', () => {
     })
   }
 
+  it('is "Start failed" after a start on the machine of the server that failed', () => {
+    const one = cluster('up', {}, { up: UP })
+    const conditions = [{ type: 'Running', status: 'False', reason: 'StartFailed', message: 'no containerd' }]
+    const { text, tone, causes } = stateOf({ ...one, status: { conditions } })
+    assert.deepEqual([text, tone, causes], ['Start failed', 'bad', ['Running: no containerd']])
+  })
+
   it('names a cause of several conditions once', () => {
     const one = cluster('imported', {})
     const conditions = ['Connected', 'Ready'].map((type) => ({ type, status: 'False', message: 'away' }))

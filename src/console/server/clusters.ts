@@ -84,7 +84,10 @@ export function stateOf({ metadata, spec, status }: ManagedCluster): ClusterStat
   if (metadata.deletionTimestamp !== undefined) return state('Being removed', 'busy')
   if (spec.up?.running === false) return { ...state('Stopped', 'busy'), causes: [] }
   if (is('Ready') || spec.source === 'local') return state('Ready', 'good', true)
-  if (spec.source === 'up') return state(is('Running') ? 'Starting' : 'Not running', 'busy')
+  if (spec.source === 'up') {
+    const isFailed = conditions.some((one) => one.type === 'Running' && one.reason === 'StartFailed')
+    return isFailed ? state('Start failed', 'bad') : state('Starting', 'busy')
+  }
   if (is('Pending')) return state('Waits for approval', 'busy')
   return { ...state(...agentState(spec, status, is('Provisioned')), is('Connected')), ...sinceOf(status?.agent) }
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
 import { type Cluster, type ClusterStatus, Clusters } from '#management/kinds/cluster.ts'
+import type { UpPrograms } from '#management/up-clusters/programs.ts'
 
 import { importCluster } from '../management/downstream.ts'
 import { whyNoBrowser } from './browser-bed.ts'
@@ -11,12 +12,20 @@ import { type ServerBed, startServerBed } from './server-bed.ts'
 const MARKUP = '<img src=x onerror="alert(1)">'
 const TIME = '2026-01-01T00:00:00Z'
 
+/** No cluster starts on this machine. */
+const NOTHING_STARTS: UpPrograms = {
+  find: () => Promise.resolve(undefined),
+  start: () => Promise.reject(new Error('containerd is missing')),
+  stop: () => Promise.resolve(),
+  remove: () => Promise.resolve(),
+}
+
 describe('clusters of a management server in the console', { skip: whyNoBrowser }, () => {
   let bed: ServerBed
   let shop = ''
   let reader = ''
   before(async () => {
-    bed = await startServerBed()
+    bed = await startServerBed(NOTHING_STARTS)
     shop = (await importCluster(bed.server, 'shop')).id
     reader = (await bed.server.createUser('reader')).name
   })
@@ -97,6 +106,37 @@ describe('clusters of a management server in the console', { skip: whyNoBrowser 
     await page.getByRole('button', { name: 'Done' }).click()
     await page.getByRole('article', { name: 'shop' }).waitFor()
     assert.equal(await page.getByRole('article', { name: 'old' }).count(), 0)
+  })
+
+  it('run on the machine of the server: start, stop, fork and remove', async () => {
+    const { page, server } = bed
+    await bed.open('/')
+    await page.getByRole('button', { name: 'Start a cluster here …' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('trial')
+    await dialog.getByLabel('Number of nodes').fill('some')
+    await dialog.getByRole('button', { name: 'Start' }).click()
+    await dialog.getByText('"some" is not a number of nodes').waitFor()
+    assert.deepEqual(await bed.violations(), [])
+    await dialog.getByLabel('Number of nodes').fill('2')
+    await dialog.getByRole('button', { name: 'Start' }).click()
+    await page.getByRole('article', { name: 'trial' }).getByText('Start failed').waitFor()
+    await page.getByRole('link', { name: 'Manage trial' }).click()
+    await page.getByText('Running: containerd is missing').waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('Stopped', { exact: true }).first().waitFor()
+    await page.getByRole('button', { name: 'Fork …' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Fork' }).click()
+    await page.getByRole('heading', { name: 'trial (fork)' }).waitFor()
+    await page.getByRole('button', { name: 'Remove …' }).click()
+    await page.getByLabel('Type "trial (fork)" to confirm').fill('trial')
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('Type "trial (fork)" to remove the cluster').waitFor()
+    await page.getByLabel('Type "trial (fork)" to confirm').fill('trial (fork)')
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('heading', { name: 'Clusters' }).waitFor()
+    await page.getByRole('article', { name: 'trial (fork)' }).waitFor({ state: 'detached' })
+    assert.equal(server.running.objects.list(Clusters).filter(({ spec }) => spec.source === 'up').length, 1)
   })
 
   it('are hidden from other users, and show members no actions of owners', async () => {

@@ -86,6 +86,7 @@ POST /v3/clusters/:cluster/machines/registration  401    404  403     403    201
 DELETE /v3/clusters/:cluster/machines/:machine    401    404  403     403    404   404   403     403    403      403
 POST /v3/clusters/:cluster/projects/:project/namespaces   401 404 403 403 404 404 403 403 403 403
 POST /v3/clusters/:cluster/namespaces/:namespace/move     401 404 403 403 400 400 403 403 403 403
+GET /v3/cluster-file-schema                       401    200  200     200    200   200   403     403    200      200
 GET /v3/cluster-templates                         401    200  200     200    200   200   403     403    200      200
 POST /v3/cluster-templates                        401    403  403     403    403   400   403     403    403      403
 GET /v3/cluster-templates/:template               401    404  404     404    404   404   403     403    404      404

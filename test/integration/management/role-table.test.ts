@@ -64,6 +64,7 @@ PUT /v3/clusters/:cluster/build                           404 403  400:administr
 POST /v3/clusters/:cluster/files                          404 403  400:administrator,cluster-owner
 POST /v3/clusters/:cluster/host-keys                      404 403  400:administrator,cluster-owner
 GET /v3/clusters/:cluster/snapshots                       404 403  400:administrator,cluster-owner
+GET /v3/cluster-file-schema                               200 200
 GET /v3/cluster-templates                                 200 200
 POST /v3/cluster-templates                                403 403  400:administrator,clustertemplates-create
 GET /v3/cluster-templates/:template                       404 404
