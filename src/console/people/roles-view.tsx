@@ -49,9 +49,9 @@ function AllRoles({ roles, reload }: AllRolesProps): VNode {
       </div>
       {SCOPES.map(([scope, title]) => (
         <section key={scope} class="role-scope">
-          <h2>{title}</h2>
+          <h2>{`Roles for ${title}`}</h2>
           <PlainTable
-            label={title}
+            label={`Roles for ${title}`}
             columns={['Role', 'Id', 'Rights', 'Kind', ...(scope === 'global' ? ['New users'] : [])]}
             rows={roles.filter(({ spec }) => spec.scope === scope)}
             keyOf={({ metadata }) => metadata.name}
@@ -79,7 +79,9 @@ function cellsOf(role: ServerRole): readonly (VNode | string)[] {
       {metadata.name}
     </span>,
     <LongText key="rights" text={rightsText(role)} name="rights" />,
-    isCustom(role) ? 'custom' : 'built-in',
+    <span key="kind" class="no-wrap">
+      {isCustom(role) ? 'custom' : 'built-in'}
+    </span>,
     ...(spec.scope === 'global' ? [spec.isDefault === true ? 'get it' : ''] : []),
   ]
 }

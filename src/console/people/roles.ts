@@ -23,9 +23,9 @@ export interface ServerRole {
 }
 
 export const SCOPES: readonly (readonly [scope: Scope, title: string])[] = [
-  ['global', 'Roles for this server'],
-  ['cluster', 'Roles for a cluster'],
-  ['project', 'Roles for a project'],
+  ['global', 'this server'],
+  ['cluster', 'a cluster'],
+  ['project', 'a project'],
 ]
 
 export function titleOfRole({ metadata, spec }: ServerRole): string {

@@ -56,8 +56,8 @@ function Account({ user }: { readonly user: ServerUser }): VNode {
   const rows: readonly (readonly [label: string, value: VNode | string])[] = [
     ['Name', displayName],
     ['Id', name],
-    ['Created', createdAt === undefined ? '' : <AgeText time={createdAt} />],
-    ['Last log-in', lastLoginAt === undefined ? 'never' : <AgeText time={lastLoginAt} />],
+    ['Created', createdAt === undefined ? '' : <Ago time={createdAt} />],
+    ['Last log-in', lastLoginAt === undefined ? 'never' : <Ago time={lastLoginAt} />],
     ['Identities', identities.map(({ provider, subject }) => `${subject} of ${provider}`).join('\n') || 'none'],
     ['Groups', groups.join('\n') || 'none'],
   ]
@@ -73,6 +73,14 @@ function Account({ user }: { readonly user: ServerUser }): VNode {
         ))}
       </dl>
     </section>
+  )
+}
+
+function Ago({ time }: { readonly time: string }): VNode {
+  return (
+    <>
+      <AgeText time={time} /> ago
+    </>
   )
 }
 

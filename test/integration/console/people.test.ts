@@ -253,5 +253,29 @@ describe('people and rights in the console', { skip: whyNoBrowser }, () => {
     assert.ok(seen.includes('users-manage'))
   })
 
+  it('offers managers of users what they may do, and says what they may not', async () => {
+    const { name } = await bed.server.createUser('mia')
+    const body = { role: 'users-manage', user: name }
+    await bed.server.request('POST', '/v3/members', { token: bed.server.administrator, body })
+    const mia = await openUserPage(bed, 'mia')
+    const { page } = mia
+    await page.getByRole('link', { name: 'Users' }).click()
+    await page.getByRole('link', { name: 'jane' }).click()
+    await row(page, 'Manage Roles').getByText('this server').waitFor()
+    await mia.open('/users')
+    await page.getByRole('link', { name: 'admin', exact: true }).click()
+    await row(page, 'Administrator').waitFor()
+    await page.getByRole('button', { name: 'Set a password' }).click()
+    await page.getByLabel('Password', { exact: true }).fill(OTHER_PASSWORD)
+    await page.getByRole('button', { name: 'Set the password' }).click()
+    await page.getByRole('alert').getByText('Only administrators may change administrators').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Give a role' }).click()
+    await choice(page, 'Role').selectOption('Administrator')
+    await page.getByRole('button', { name: 'Give the role' }).click()
+    await page.getByRole('alert').getByText('every verb on everything').first().waitFor()
+    await checkThemes(mia)
+  })
+
   it('runs no markup and breaks no rule of the page', () => assert.deepEqual(bed.troubles, []))
 })
