@@ -35,7 +35,8 @@ export interface RequestOptions {
 }
 
 /** For lists of names and labels, without the contents of the objects. */
-export const METADATA_ACCEPT = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json'
+export const METADATA_ACCEPT =
+  'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io;omit=managedFields,application/json'
 
 /** Gets the event `unauthorized` when the server no longer accepts the session. */
 export const sessionEvents: EventTarget = new EventTarget()

@@ -23,14 +23,13 @@ const MAX_NODES = 1000
 /** The requests of more pods would take the page too long to add up. */
 const MAX_PODS = 2000
 const MAX_ROWS = 20
-const ACTIVE = encodeURIComponent('status.phase!=Succeeded,status.phase!=Failed')
 
 export function ClusterUse({ cluster }: { readonly cluster: string }): VNode {
   const metering = useMetering(clusterPath(cluster, NODE_METRICS))
   const isMeasured = metering.reading !== undefined
   const read = (path: string): string | undefined => (isMeasured ? clusterPath(cluster, path) : undefined)
   const nodes = useObjects(read(listPath(NODES)), MAX_NODES)
-  const pods = useObjects(read(`${listPath(PODS)}?fieldSelector=${ACTIVE}`), MAX_PODS)
+  const pods = useObjects(read(listPath(PODS)), MAX_PODS)
   return (
     <section class="short-list" aria-label="Use">
       <header>
@@ -87,7 +86,7 @@ function ClusterCharts({ metering: { points }, nodes, pods }: ClusterChartsProps
 
 function Missing({ what, read }: { readonly what: string; readonly read: ReadObjects | undefined }): VNode | null {
   if (read === undefined || read.isWhole) return null
-  const why = read.error === '' ? `there are more than ${read.objects.length.toLocaleString('en')}` : read.error
+  const why = read.error === '' ? 'there are too many' : read.error
   return <p class="muted">{`${what} are not added up: ${why}.`}</p>
 }
 

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { KubeList, KubeObject } from '#meta/object.ts'
 
 import { RequestError, sendForJson } from '../api/request.ts'
-import { now, sleep } from '../browser/time.ts'
+import { sleep } from '../browser/time.ts'
 import { isAwake } from '../browser/visibility.ts'
 import { itemsOf } from '../lists/follow-objects.ts'
 import { withQuery } from '../lists/watch-events.ts'
@@ -22,7 +22,7 @@ const PAGE = 500
 
 /** Undefined until the server has answered. Without a path nothing is read. */
 export function useObjects(path: string | undefined, most: number): ReadObjects | undefined {
-  const [read, setRead] = useState<{ readonly path: string; readonly atMs: number; readonly result: ReadObjects }>()
+  const [read, setRead] = useState<{ readonly path: string; readonly result: ReadObjects }>()
   const awake = isAwake.value
   useEffect(() => {
     if (path === undefined || !awake) return undefined
@@ -30,7 +30,7 @@ export function useObjects(path: string | undefined, most: number): ReadObjects 
     const keepReading = async (): Promise<void> => {
       for (;;) {
         const result = await readObjects(path, most, stop.signal)
-        setRead({ path, atMs: now(), result })
+        setRead({ path, result })
         await sleep(AGAIN_MS, stop.signal)
       }
     }
@@ -50,7 +50,10 @@ async function readObjects(path: string, most: number, signal: AbortSignal): Pro
       const part = await sendForJson<KubeList<KubeObject>>(target, { signal })
       objects.push(...itemsOf(part))
       next = part.metadata.continue ?? ''
-      if (next === '' || objects.length >= most) return { objects, isWhole: next === '', error: '' }
+      const { remainingItemCount: left = 0 } = part.metadata
+      // A list that is too long is not read to its limit.
+      if (next === '' || objects.length + left > most || objects.length >= most)
+        return { objects, isWhole: next === '', error: '' }
     }
   } catch (error) {
     if (!(error instanceof RequestError)) throw error

@@ -74,14 +74,11 @@ interface TimeLineProps {
 
 function TimeLine({ cluster, minutes }: TimeLineProps): VNode {
   const [most, setMost] = useState(STEP)
-  const nowMs = useNow()
-  const current = Math.floor(nowMs / MINUTE_MS)
-  const activity = useMemo(() => activityOf(minutes, nowMs, STRIP_MINUTES), [minutes, current])
   const shown = firstMinutes(minutes, most)
   const total = minutes.reduce((sum, { objects }) => sum + objects.length, 0)
   return (
     <>
-      <ActivityStrip activity={activity} />
+      <LastHour minutes={minutes} />
       <section class="timeline" aria-label="Events by minute">
         {shown.map((minute) => (
           <MinuteView key={minute.startMs} cluster={cluster} minute={minute} />
@@ -94,6 +91,14 @@ function TimeLine({ cluster, minutes }: TimeLineProps): VNode {
       )}
     </>
   )
+}
+
+/** Apart, because it is drawn again when time goes on. */
+function LastHour({ minutes }: Pick<TimeLineProps, 'minutes'>): VNode {
+  const nowMs = useNow()
+  const current = Math.floor(nowMs / MINUTE_MS)
+  const activity = useMemo(() => activityOf(minutes, nowMs, STRIP_MINUTES), [minutes, current])
+  return <ActivityStrip activity={activity} />
 }
 
 /** As many minutes as have this number of objects. */

@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test'
 
 import { Deployments } from '#apis/apps/v1.ts'
 import { Pods } from '#apis/core/v1.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 
 import { type BrowserBed, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
 
@@ -28,6 +29,11 @@ describe('the use of CPU and memory', { skip: whyNoBrowser }, () => {
       spec: { replicas: 3, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
     } as never)
     await bed.cluster.client.create(Pods, { metadata: { name: 'shop', namespace: 'default' }, spec } as never)
+    // The page reads the requests of pods once a minute.
+    await eventually(
+      () => bed.cluster.client.list(Pods, { namespace: 'default', fieldSelector: 'status.phase=Running' }),
+      ({ items }) => items.length === 4,
+    )
   })
   after(() => bed?.[Symbol.asyncDispose]())
 
