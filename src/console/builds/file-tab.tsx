@@ -6,6 +6,7 @@ import type { KubeObject } from '#meta/object.ts'
 
 import { RequestError, send, sendForJson } from '../api/request.ts'
 import type { CodeEditor } from '../editor/code-editor.ts'
+import { dropDraft, keepDraft, readDraft } from '../editor/draft.ts'
 import { EditorBox } from '../editor/editor-box.tsx'
 import { TextDifference } from '../editor/text-difference.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
@@ -60,7 +61,7 @@ function FileEditor({ cluster, build }: FileEditorProps): VNode {
   const editing = useFileEditing()
   const editor = useRef<CodeEditor>(null)
   const [before] = useState(() => textOfFile(build.file))
-  const [text, setText] = useState(before)
+  const { first, text, change, saved } = useFileText(cluster, before)
   const [isReviewing, setIsReviewing] = useState(false)
   const [refusal, setRefusal] = useState<RequestError>()
   return (
@@ -86,6 +87,7 @@ function FileEditor({ cluster, build }: FileEditorProps): VNode {
       {isReviewing && text !== before && (
         <ReviewedFile
           {...{ cluster, build, before, text }}
+          saved={saved}
           refused={(error) => {
             setRefusal(error)
             setIsReviewing(false)
@@ -94,15 +96,37 @@ function FileEditor({ cluster, build }: FileEditorProps): VNode {
         />
       )}
       <EditorBox
-        text={before}
+        text={first}
         label="Cluster file"
         isReadOnly={false}
         {...editing}
-        onChange={setText}
+        onChange={change}
         onReady={(ready) => (editor.current = ready)}
       />
     </section>
   )
+}
+
+interface FileText {
+  /** Of the editor at first. */
+  readonly first: string
+  readonly text: string
+  readonly change: (text: string) => void
+  readonly saved: () => void
+}
+
+/** The edited text. It survives a reload of the page. */
+function useFileText(cluster: string, before: string): FileText {
+  const draftKey = `cluster file ${cluster}`
+  const [first] = useState(() => readDraft(draftKey)?.text ?? before)
+  const [text, setText] = useState(first)
+  const saved = (): void => dropDraft(draftKey)
+  const change = (next: string): void => {
+    setText(next)
+    if (next === before) saved()
+    else keepDraft(draftKey, { text: next })
+  }
+  return { first, text, change, saved }
 }
 
 interface FileBarProps {
@@ -128,20 +152,24 @@ function FileBar({ isChanged, isReviewing, review, discard }: FileBarProps): VNo
 interface ReviewedFileProps extends FileEditorProps {
   readonly before: string
   readonly text: string
+  readonly saved: () => void
   /** Undefined: an earlier refusal does not hold any more. */
   readonly refused: (error: RequestError | undefined) => void
 }
 
 /** The difference, and the button that saves the file. */
-function ReviewedFile({ cluster, build, before, text, refused }: ReviewedFileProps): VNode {
+function ReviewedFile({ cluster, build, before, text, saved, refused }: ReviewedFileProps): VNode {
   const [keepsSecrets, setKeepsSecrets] = useState(true)
   const [isBusy, setIsBusy] = useState(false)
   const save = (): void => {
     setIsBusy(true)
     refused(undefined)
-    send(buildRoute(cluster, 'build'), { method: 'PUT', body: { file: text, keepsSecrets } })
+    saveFile(cluster, before, { file: text, keepsSecrets })
       .then(
-        () => go({ page: 'server-view', view: 'clusters', item: cluster }, { tab: 'operations' }),
+        () => {
+          saved()
+          return go({ page: 'server-view', view: 'clusters', item: cluster }, { tab: 'operations' })
+        },
         (error: unknown) => {
           if (!(error instanceof RequestError)) throw error
           refused(error)
@@ -172,4 +200,15 @@ function ReviewedFile({ cluster, build, before, text, refused }: ReviewedFilePro
       </button>
     </div>
   )
+}
+
+/** Rejects with RequestError, also if the file is not the one any more that the user has seen. */
+async function saveFile(cluster: string, seen: string, body: object): Promise<void> {
+  const path = buildRoute(cluster, 'build')
+  const { file } = await sendForJson<BuildShown>(path)
+  if (textOfFile(file) !== seen) {
+    const message = 'The cluster file has changed since this page read it. Copy your text, reload the page and compare.'
+    throw new RequestError({ code: 409, message })
+  }
+  await send(path, { method: 'PUT', body })
 }

@@ -39,7 +39,9 @@ function ScheduleForm({ cluster, path, text }: ScheduleFormProps): VNode {
     const [hours, retention] = [Number(hoursText), Number(keptText)]
     if (!(hours > 0) || !Number.isInteger(retention) || retention < 1)
       throw new RequestError({ code: 400, message: 'The hours and the number of snapshots must be numbers from 1' })
-    const file = withSchedule(text, { isOn: enabled !== undefined, hours, retention })
+    // Somebody may have changed the rest of the file meanwhile.
+    const { file: now } = await sendForJson<BuildShown>(path)
+    const file = withSchedule(textOfFile(now), { isOn: enabled !== undefined, hours, retention })
     await send(path, { method: 'PUT', body: { file, keepsSecrets: true } })
     go({ page: 'server-view', view: 'clusters', item: cluster }, { tab: 'operations' })
   }

@@ -97,9 +97,22 @@ describe('building clusters in the console', { skip: whyNoBrowser }, () => {
     await editor.click()
     await page.keyboard.press('Control+Home')
     await page.keyboard.insertText('# changed\n')
+    await page.reload()
+    await editor.getByText('# changed').waitFor()
     await page.getByRole('button', { name: 'Show the difference' }).click()
     await page.getByRole('textbox', { name: 'Present file' }).waitFor()
     assert.deepEqual(await bed.violations(), [])
+    const now = bed.server.running.objects.get(Clusters, cluster)?.spec.build?.file ?? ''
+    const change = async (file: string): Promise<void> => {
+      const path = `/v3/clusters/${cluster}/build`
+      const { status } = await bed.server.request('PUT', path, { token: bed.server.administrator, body: { file } })
+      assert.equal(status, 200)
+    }
+    await change(`${now}# of another user\n`)
+    await page.getByRole('button', { name: 'Save the cluster file' }).click()
+    await page.getByText('The cluster file has changed since this page read it').waitFor()
+    await change(now)
+    await page.getByRole('button', { name: 'Show the difference' }).click()
     await page.getByRole('button', { name: 'Save the cluster file' }).click()
     await page.getByRole('heading', { name: 'The plan has no steps' }).or(page.getByText('Succeeded').nth(1)).waitFor()
     await eventually('the file is saved', () => {
@@ -135,7 +148,7 @@ describe('building clusters in the console', { skip: whyNoBrowser }, () => {
     await page.getByText('You may not create clusters').waitFor()
     const body = { role: 'cluster-member', user: name }
     await server.request('POST', `/v3/clusters/${cluster}/members`, { token: server.administrator, body })
-    await page.goto(`${server.url}/ui/clusters/${cluster}?tab=file`)
+    await bed.show(page, `/clusters/${cluster}?tab=file`)
     await page.getByText('This cluster has no such tab for you.').waitFor()
     assert.equal(await page.getByRole('link', { name: 'Operations' }).count(), 0)
     await page.context().close()

@@ -145,7 +145,7 @@ describe('clusters of a management server in the console', { skip: whyNoBrowser 
     await page.getByText('You have no clusters').waitFor()
     await page.getByText('needs the global role clusters-create').waitFor()
     assert.equal(await page.getByRole('button', { name: 'Import a cluster …' }).count(), 0)
-    await page.goto(`${server.url}/ui/clusters/${shop}`)
+    await bed.show(page, `/clusters/${shop}`)
     await page.getByText(`There is no cluster ${shop}`).waitFor()
     const body = { role: 'cluster-read-only', user: reader }
     await server.request('POST', `/v3/clusters/${shop}/members`, { token: server.administrator, body })

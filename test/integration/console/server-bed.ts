@@ -18,14 +18,16 @@ export interface ServerBed extends AsyncDisposable {
   openAs(username: string, path: string): Promise<Page>
   /** Shows the page of a path below `/ui`. */
   open(path: string): Promise<void>
+  /** The same, on the page of another user. */
+  show(page: Page, path: string): Promise<void>
   /** Dialogs, violations of the Content-Security-Policy and errors of scripts. */
   readonly troubles: readonly string[]
   /** The violations that axe finds in both themes, each with the first element. */
   violations(): Promise<readonly string[]>
 }
 
-/** The page shows what the server does within a few seconds. */
-const TIMEOUT_MS = 8_000
+/** Tests share the machine with others. */
+const TIMEOUT_MS = 20_000
 
 export async function startServerBed(
   upPrograms?: Parameters<typeof startManagementBed>[0],
@@ -39,6 +41,14 @@ export async function startServerBed(
     const server = closing.use(await startManagementBed(upPrograms, build, pathToFileURL(`${folder}/`)))
     const browser = await launch(closing)
     const troubles: string[] = []
+    const show = async (page: Page, path: string): Promise<void> => {
+      const load = (): Promise<unknown> => page.goto(`${server.url}/ui${path}`)
+      // Chromium breaks connections when a network interface of the machine comes or goes.
+      await load().catch((error: Error) => {
+        if (!error.message.includes('ERR_NETWORK_CHANGED')) throw error
+        return load()
+      })
+    }
     const openAs: ServerBed['openAs'] = async (username, path) => {
       // The server has its own authority.
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ignoreHTTPSErrors: true })
@@ -46,7 +56,7 @@ export async function startServerBed(
       const page = await context.newPage()
       page.setDefaultTimeout(TIMEOUT_MS)
       follow(page, troubles)
-      await page.goto(`${server.url}/ui${path}`)
+      await show(page, path)
       return page
     }
     const page = await openAs('admin', '/')
@@ -55,7 +65,8 @@ export async function startServerBed(
       page,
       openAs,
       troubles,
-      open: async (path) => void (await page.goto(`${server.url}/ui${path}`)),
+      show,
+      open: (path) => show(page, path),
       violations: async () => [...(await violationsOf(page, 'light')), ...(await violationsOf(page, 'dark'))],
       [Symbol.asyncDispose]: () => closing.disposeAsync(),
     }
