@@ -226,6 +226,13 @@ describe('who may do what in the console', { skip: whyNoBrowser }, () => {
     await page.getByText('No binding gives it a role').waitFor()
   })
 
+  it('shows the rules that the API server lists for the user', async () => {
+    const { page } = bed
+    await bed.open('/rights?part=me&ns=shop')
+    await page.getByRole('region', { name: 'Your rules in shop' }).waitFor()
+    await checkThemes()
+  })
+
   it('is linked from roles, bindings and service accounts', async () => {
     const { page } = bed
     await bed.open('/core/v1/serviceaccounts/shop/bot')
