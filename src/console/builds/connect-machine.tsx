@@ -7,10 +7,10 @@ import { AreaField } from '../forms/area-field.tsx'
 import { CheckField } from '../forms/choices.tsx'
 import { Dialog } from '../forms/dialog.tsx'
 import { Field, Form } from '../forms/form.tsx'
+import { buildRoute } from '../operations/operation-requests.ts'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { ROLES } from './cluster-file.ts'
 import { type MachineCommands, registrationIn, ROLE_TITLES } from './machines.ts'
-import { buildRoute } from './operation-requests.ts'
 
 export interface ConnectMachineDialogProps {
   readonly cluster: string

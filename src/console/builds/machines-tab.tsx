@@ -8,12 +8,12 @@ import { send } from '../api/request.ts'
 import { ConfirmDialog } from '../forms/confirm-dialog.tsx'
 import { useLive } from '../objects/live.ts'
 import { Freshness } from '../objects/object-head.tsx'
+import { buildRoute } from '../operations/operation-requests.ts'
 import { AgeText } from '../parts/age-text.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { PlainTable } from '../parts/plain-table.tsx'
 import { ConnectMachineDialog } from './connect-machine.tsx'
 import { type Machine, ownAddress, ROLE_TITLES, sortMachines, stateOfMachine } from './machines.ts'
-import { buildRoute } from './operation-requests.ts'
 
 export interface MachinesTabProps {
   readonly cluster: KubeObject & { readonly isOwner?: boolean }

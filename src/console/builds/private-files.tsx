@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 
 import { RequestError, send } from '../api/request.ts'
 import { saveText } from '../logs/log-client.ts'
-import { buildRoute } from './operation-requests.ts'
+import { buildRoute } from '../operations/operation-requests.ts'
 
 const FILES: readonly (readonly [name: string, what: string])[] = [
   ['cluster.yml', 'the cluster file with its keys and passwords'],

@@ -2,9 +2,9 @@
 import type { VNode } from 'preact'
 
 import { useLive } from '../objects/live.ts'
+import { buildRoute } from '../operations/operation-requests.ts'
 import { type MachineDraft, namesIn } from './cluster-file.ts'
 import { draftOf, type Machine, sortMachines } from './machines.ts'
-import { buildRoute } from './operation-requests.ts'
 
 export interface RegisteredMachinesProps {
   readonly cluster: string

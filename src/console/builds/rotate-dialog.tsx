@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks'
 import { SelectField } from '../forms/choices.tsx'
 import { Dialog } from '../forms/dialog.tsx'
 import { Form } from '../forms/form.tsx'
-import { openOperation } from './open-operation.ts'
+import { openOperation } from '../operations/open-operation.ts'
 
 const SERVICES = [
   'kube-apiserver',

@@ -4,12 +4,12 @@ import type { VNode } from 'preact'
 import { RequestError, send, sendForJson } from '../api/request.ts'
 import { CheckField } from '../forms/choices.tsx'
 import { Field, Form } from '../forms/form.tsx'
+import { buildRoute } from '../operations/operation-requests.ts'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { go } from '../routing/router.tsx'
 import { scheduleIn, textOfFile, withSchedule } from './cluster-file.ts'
 import type { BuildShown } from './file-tab.tsx'
-import { buildRoute } from './operation-requests.ts'
 
 export function ScheduleBox({ cluster }: { readonly cluster: string }): VNode {
   const path = buildRoute(cluster, 'build')

@@ -6,8 +6,8 @@ import type { KubeObject } from '#meta/object.ts'
 import { RequestError } from '../api/request.ts'
 import { Dialog } from '../forms/dialog.tsx'
 import { Field, Form } from '../forms/form.tsx'
+import { openOperation } from '../operations/open-operation.ts'
 import { AgeText } from '../parts/age-text.tsx'
-import { openOperation } from './open-operation.ts'
 import type { Snapshot } from './snapshots.ts'
 
 export interface TakeDialogProps {

@@ -2,9 +2,9 @@
 import type { ComponentType, VNode } from 'preact'
 import { useRef } from 'preact/hooks'
 
-import type { OperationViewProps } from '../builds/operation-view.tsx'
 import type { ListState } from '../lists/messages.ts'
 import { Freshness } from '../objects/object-head.tsx'
+import type { OperationViewProps } from '../operations/operation-view.tsx'
 import { Lazy } from '../parts/lazy.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Link, location } from '../routing/router.tsx'
@@ -65,7 +65,7 @@ function MissingCluster({ item, state, last }: MissingClusterProps): VNode {
 const FINAL = { version: '', isStale: false }
 
 async function loadOperation(): Promise<ComponentType<OperationViewProps>> {
-  const { OperationView } = await import('../builds/operation-view.tsx')
+  const { OperationView } = await import('../operations/operation-view.tsx')
   return OperationView
 }
 

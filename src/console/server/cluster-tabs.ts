@@ -33,7 +33,7 @@ const TABS: readonly ClusterTab[] = [
     name: 'operations',
     title: 'Operations',
     isOf: isOwnBuild,
-    load: async () => (await import('../builds/operations-tab.tsx')).OperationsTab,
+    load: async () => (await import('../operations/operations-tab.tsx')).OperationsTab,
   },
   {
     name: 'file',

@@ -16,13 +16,24 @@ import type { ClusterUser } from '../links/link.ts'
 import type { ManagementObjects } from '../objects.ts'
 import type { Person } from '../person.ts'
 import type { Reply, RouteCall } from '../port/route.ts'
-import type { OpenRequests } from '../proxy/open-requests.ts'
 import { canContinue, ChangedObjects, formatVersion, type ListVersion, parseVersion } from './changed-objects.ts'
 
 export interface ObjectWatchesOptions {
   readonly objects: ManagementObjects
   readonly memberships: Pick<Memberships, 'userOfManagement'>
-  readonly open: Pick<OpenRequests, 'during'>
+  readonly open: OpenWatches
+}
+
+/** The part of `OpenRequests` that watches use: it aborts the signal when the rights of the person end. */
+interface OpenWatches {
+  during(
+    request: {
+      readonly person: Person
+      readonly user: ClusterUser
+      readonly current: (person: Person) => ClusterUser | undefined
+    },
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void>
 }
 
 /** The objects of a kind that a route shows to a person. */

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { RequestError } from '#console/api/request.ts'
+import { editorSchema, faultsOf, fileProblems } from '#console/builds/file-schema.ts'
+import { suggestionsAt } from '#console/editor/suggest.ts'
 import { clusterJsonSchema } from '#provision/file/cluster-json-schema.ts'
-
-import { RequestError } from '../api/request.ts'
-import { suggestionsAt } from '../editor/suggest.ts'
-import { editorSchema, faultsOf, fileProblems } from './file-schema.ts'
 
 const ROOT = editorSchema(clusterJsonSchema())
 

@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { readClusterFile } from '#provision/file/cluster-file.ts'
-
 import {
   fileOf,
   gapsIn,
@@ -13,7 +11,8 @@ import {
   scheduleIn,
   withMachine,
   withSchedule,
-} from './cluster-file.ts'
+} from '#console/builds/cluster-file.ts'
+import { readClusterFile } from '#provision/file/cluster-file.ts'
 
 const ONE: MachineDraft = { ...NEW_MACHINE, address: '10.0.0.1' }
 const TWO: MachineDraft = { ...NEW_MACHINE, way: 'agent', address: '10.0.0.2', name: 'w-1', roles: ['worker'] }
