@@ -1,16 +1,22 @@
+import { createHash } from 'node:crypto'
 /**
  * Bundles the console (src/console) into a folder: `index.html`, and `assets/` with the hash of each file in its name.
  * Beside each asset are its compressed forms. `npm run console` builds for a checkout, and scripts/build.ts for the
  * package.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 import { build, type BuildOptions, type Metafile } from 'esbuild'
 
 const CONSOLE = join(import.meta.dirname, '..', 'src', 'console')
 const SRC = join(CONSOLE, '..')
+const ROOT = join(SRC, '..')
+const PAGE = join(CONSOLE, 'page')
+/** Beside the page: its sources, and a hash of each. */
+const STAMP = join(CONSOLE, 'page.sources')
 
 /** Each has a folder with the file `worker-entry.ts`. */
 const WORKERS = ['lists', 'logs']
@@ -20,6 +26,8 @@ export interface ConsoleSizes {
   readonly gzip: Readonly<Record<string, number>>
   /** Gzipped bytes of all that the first page loads. */
   readonly first: number
+  /** The paths of the sources. */
+  readonly inputs: readonly string[]
 }
 
 export async function bundleConsole(folder: string): Promise<ConsoleSizes> {
@@ -46,7 +54,13 @@ export async function bundleConsole(folder: string): Promise<ConsoleSizes> {
   const files = [...Object.keys(worker.outputs), ...Object.keys(page.outputs)].map((path) => basename(path))
   const gzip = Object.fromEntries(files.map((file) => [file, compress(join(folder, 'assets', file))]))
   const loaded = [...staticImports(page, main), style, outputOf(worker, 'lists/worker-entry.ts')]
-  return { gzip, first: gzipSync(html).length + loaded.reduce((sum, file) => sum + (gzip[file] ?? 0), 0) }
+  // esbuild lists its defines too.
+  const inputs = [worker, page].flatMap((one) => Object.keys(one.inputs)).filter((path) => !path.startsWith('<'))
+  return {
+    inputs: [...inputs.map((path) => resolve(ROOT, path)), join(CONSOLE, 'index.html')],
+    gzip,
+    first: gzipSync(html).length + loaded.reduce((sum, file) => sum + (gzip[file] ?? 0), 0),
+  }
 }
 
 async function bundle(
@@ -72,6 +86,7 @@ async function bundle(
     legalComments: 'none',
     logLevel: 'warning',
     metafile: true,
+    absWorkingDir: ROOT,
   }
   const { metafile } = await build(options)
   if (metafile === undefined) throw new Error('esbuild wrote no list of its files')
@@ -103,8 +118,33 @@ function compress(file: string): number {
   return gzip.length
 }
 
+/**
+ * Builds the page of this checkout if a source has changed since it was built. Tests use it, so that a change is never
+ * tested with an old page. The page appears in one step: another process may serve the old one.
+ */
+export async function ensureConsolePage(): Promise<URL> {
+  if (isFresh()) return pathToFileURL(`${PAGE}/`)
+  const fresh = `${PAGE}.${process.pid}`
+  const { inputs } = await bundleConsole(fresh)
+  rmSync(PAGE, { recursive: true, force: true })
+  renameSync(fresh, PAGE)
+  writeFileSync(STAMP, JSON.stringify(inputs.map((path) => [path, hashOf(path)])))
+  return pathToFileURL(`${PAGE}/`)
+}
+
+function isFresh(): boolean {
+  if (!existsSync(STAMP) || !existsSync(PAGE)) return false
+  const stamp = JSON.parse(readFileSync(STAMP, 'utf8')) as readonly (readonly [path: string, hash: string])[]
+  return stamp.every(([path, hash]) => existsSync(path) && hashOf(path) === hash)
+}
+
+function hashOf(path: string): string {
+  return createHash('sha1').update(readFileSync(path)).digest('base64')
+}
+
 if (import.meta.main) {
-  const { gzip, first } = await bundleConsole(join(CONSOLE, 'page'))
+  rmSync(STAMP, { force: true })
+  const { gzip, first } = await bundleConsole(PAGE)
   for (const [file, bytes] of Object.entries(gzip)) console.log(`${(bytes / 1000).toFixed(1).padStart(7)} kB  ${file}`)
   console.log(`${(first / 1000).toFixed(1).padStart(7)} kB  for the first page`)
 }

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 
 import { describeOverdueJudges } from '../test/judges/age.ts'
+import { ensureConsolePage } from './console-bundle.ts'
 import { avoidableSkips, canInstallPackages, parseSkips } from './skipped-tests.ts'
 import { findTestFiles } from './test-files.ts'
 
@@ -58,6 +59,8 @@ async function main(mode: string): Promise<number> {
       ...options,
       ...files,
     ]
+    // Several test files would build it at the same time.
+    await ensureConsolePage()
     const steps = [
       tests('dot', 'unit', ['--test-isolation=none'], unit),
       // They wait for each other's answers most of the time; two of them leave no core without work.

@@ -6,6 +6,7 @@ import type { KubeObject } from '#meta/object.ts'
 
 import { type Tone, toneOf } from '../parts/tone.ts'
 import { conditionOf } from './conditions.ts'
+import { rolloutOf } from './rollout.ts'
 
 export interface State {
   readonly text: string
@@ -15,12 +16,14 @@ export interface State {
 const BY_KIND: Readonly<Record<string, (object: KubeObject) => State | undefined>> = {
   Pod: (pod) => named(podState(pod as Pod)),
   Node: (node) => named(nodeState(node as Node)),
-  Deployment: (object) => replicas((object as Deployment).status.readyReplicas, (object as Deployment).spec.replicas),
+  Deployment: (object) =>
+    rollingOut(object) ?? replicas((object as Deployment).status.readyReplicas, (object as Deployment).spec.replicas),
   StatefulSet: (object) =>
-    replicas((object as StatefulSet).status.readyReplicas, (object as StatefulSet).spec.replicas),
+    rollingOut(object) ?? replicas((object as StatefulSet).status.readyReplicas, (object as StatefulSet).spec.replicas),
   ReplicaSet: (object) => replicas((object as ReplicaSet).status.readyReplicas, (object as ReplicaSet).spec.replicas),
-  DaemonSet: ({ status }: KubeObject & Partial<DaemonSet>) =>
-    replicas(status?.numberReady, status?.desiredNumberScheduled ?? 0),
+  DaemonSet: (object) =>
+    rollingOut(object) ??
+    replicas((object as DaemonSet).status.numberReady, (object as DaemonSet).status.desiredNumberScheduled ?? 0),
   Job: (job) => jobState(job as Job),
   CronJob: (object) => ((object as CronJob).spec.suspend === true ? named('Suspended') : undefined),
 }
@@ -33,6 +36,11 @@ export function stateOf(object: KubeObject): State | undefined {
 
 function named(text: string): State {
   return { text, tone: toneOf('Status', text) }
+}
+
+function rollingOut(object: KubeObject): State | undefined {
+  const rollout = rolloutOf(object)
+  return rollout && { text: `${rollout.updated}/${rollout.wanted} updated`, tone: 'busy' }
 }
 
 function replicas(ready = 0, wanted = 1): State {

@@ -1,26 +1,18 @@
-/** The first page: the clusters of this server. */
+/** The first page: the clusters of this server. With one cluster, its overview. */
 import type { ComponentType, VNode } from 'preact'
+import { useEffect } from 'preact/hooks'
 
 import { session } from '../browser/session.ts'
 import { Lazy } from '../parts/lazy.tsx'
-import { Link } from '../routing/router.tsx'
+import { replacePage } from '../routing/router.tsx'
 
 export function ClustersPage(): VNode {
-  if (session.value?.mode === 'many-clusters') return <Lazy load={loadManaged} props={{}} />
-  return (
-    <section class="page">
-      <h1>Clusters</h1>
-      <div class="cards">
-        {session.value?.clusters?.map(({ name, displayName }) => (
-          <article key={name} class="card">
-            <h2>
-              <Link to={{ page: 'cluster', cluster: name }}>{displayName}</Link>
-            </h2>
-          </article>
-        ))}
-      </div>
-    </section>
-  )
+  const { mode, clusters } = session.value ?? {}
+  const only = mode === 'one-cluster' ? clusters?.[0]?.name : undefined
+  useEffect(() => {
+    if (only !== undefined) replacePage({ page: 'cluster', cluster: only })
+  }, [only])
+  return only === undefined ? <Lazy load={loadManaged} props={{}} /> : <p class="loading">Loading …</p>
 }
 
 async function loadManaged(): Promise<ComponentType> {

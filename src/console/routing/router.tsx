@@ -22,6 +22,12 @@ export function go(page: Page, query: Readonly<Record<string, string>> = {}): vo
   current.value = read()
 }
 
+/** Shows another page in place of this one: the back button skips this one. */
+export function replacePage(page: Page): void {
+  history.replaceState(undefined, '', formatLocation({ page, query: {} }))
+  current.value = read()
+}
+
 /** Changes parts of the query. The back button skips these steps. */
 export function setQuery(changes: Readonly<Record<string, string>>): void {
   const { page, query } = current.value

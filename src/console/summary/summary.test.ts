@@ -131,6 +131,26 @@ describe('stateOf()', () => {
   const states: readonly (readonly [object: object, text: string | undefined])[] = [
     [{ kind: 'Deployment', spec: { replicas: 3 }, status: { readyReplicas: 2 } }, '2/3 ready'],
     [
+      { kind: 'Deployment', spec: { replicas: 3 }, status: { readyReplicas: 3, replicas: 4, updatedReplicas: 1 } },
+      '1/3 updated',
+    ],
+    [
+      {
+        kind: 'StatefulSet',
+        spec: { replicas: 2 },
+        status: { readyReplicas: 2, replicas: 2, updatedReplicas: 1, currentRevision: 'a', updateRevision: 'b' },
+      },
+      '1/2 updated',
+    ],
+    [
+      {
+        kind: 'DaemonSet',
+        spec: { updateStrategy: { type: 'OnDelete' } },
+        status: { desiredNumberScheduled: 2, currentNumberScheduled: 2, numberReady: 2, updatedNumberScheduled: 1 },
+      },
+      '2/2 ready',
+    ],
+    [
       { kind: 'Node', status: { conditions: [{ type: 'Ready', status: 'True' }] }, spec: { unschedulable: true } },
       'Ready,SchedulingDisabled',
     ],

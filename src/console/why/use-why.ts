@@ -8,6 +8,7 @@ import { clusterPath, listPath } from '../api/kinds.ts'
 import { RequestError, sendForJson } from '../api/request.ts'
 import { itemsOf } from '../lists/follow-objects.ts'
 import { podsOf } from '../objects/pods-of.ts'
+import { rolloutOf } from '../objects/rollout.ts'
 import type { Cause } from './cause.ts'
 import { whyObject } from './why-object.ts'
 
@@ -56,7 +57,10 @@ function evidencePath(object: KubeObject): string | undefined {
     const { nodeName = '' } = (object as Pod).spec
     return nodeName === '' ? undefined : `/api/v1/nodes/${encodeURIComponent(nodeName)}`
   }
-  const pods = WORKLOADS.has(object.kind ?? '') && !isWhole(object) ? podsOf(object) : undefined
+  const pods =
+    WORKLOADS.has(object.kind ?? '') && (!isWhole(object) || rolloutOf(object) !== undefined)
+      ? podsOf(object)
+      : undefined
   if (pods === undefined) return undefined
   const query = new URLSearchParams({ labelSelector: pods.labels, limit: String(MAX_PODS) }).toString()
   return `${listPath({ group: '', version: 'v1', plural: 'pods' }, pods.namespace)}?${query}`

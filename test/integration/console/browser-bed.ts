@@ -1,10 +1,7 @@
 /** A cluster in the test process, its console, and a real browser in front of it. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { pathToFileURL } from 'node:url'
 
 import { type Browser, chromium, type Page } from 'playwright-core'
 
@@ -16,10 +13,12 @@ import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
 import { type ClusterOptions, startCluster, type TestCluster } from '#testing/public-api.ts'
 
-import { bundleConsole } from '../../../scripts/console-bundle.ts'
+import { ensureConsolePage } from '../../../scripts/console-bundle.ts'
 import { USER } from './bed.ts'
 import type { FakePods } from './pod-ports.ts'
 
+/** The page goes on there after a log-in. */
+export const OVERVIEW: RegExp = /\/ui\/c\/[^/]+$/
 const CHROMIUM = '/usr/bin/chromium'
 export const whyNoBrowser: string | false = existsSync(CHROMIUM) ? false : 'there is no chromium: install it'
 
@@ -52,17 +51,16 @@ export async function startBrowserBed(options: ClusterOptions = {}, pods?: FakeP
   const closing = new AsyncDisposableStack()
   try {
     const cluster = closing.use(await startCluster(options))
-    const folder = mkdtempSync(join(tmpdir(), 'console-page-'))
-    closing.defer(() => rmSync(folder, { recursive: true, force: true }))
-    await bundleConsole(folder)
+    await ensureConsolePage()
     const browser = await launch(closing)
     const troubles: string[] = []
     const logIn = async (user?: string): Promise<LoggedIn> => {
-      const console = await openConsole({ cluster, folder, closing, pods }, user)
+      const console = await openConsole({ cluster, closing, pods }, user)
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
       const page = await context.newPage()
       follow(page, troubles)
       await page.goto(console.link)
+      await page.waitForURL(OVERVIEW)
       return { page, origin: `http://127.0.0.1:${console.port}`, sockets: console.sockets }
     }
     const { page, origin, sockets } = await logIn()
@@ -89,13 +87,12 @@ export async function startBrowserBed(options: ClusterOptions = {}, pods?: FakeP
 
 interface Around {
   readonly cluster: TestCluster
-  readonly folder: string
   readonly closing: AsyncDisposableStack
   readonly pods: FakePods | undefined
 }
 
 async function openConsole(
-  { cluster, folder, closing, pods }: Around,
+  { cluster, closing, pods }: Around,
   as?: string,
 ): Promise<ConsolePort & { readonly sockets: ReadonlySet<Duplex> }> {
   const readFile = (): Promise<string> => Promise.resolve(cluster.kubeconfig)
@@ -137,7 +134,6 @@ async function openConsole(
     user: () => Promise.resolve(USER),
     newLinkCommand: 'hyperkube status',
     onLink: () => Promise.resolve(),
-    pageFolder: pathToFileURL(`${folder}/`),
   })
   closing.defer(() => console.close())
   return { ...console, sockets }

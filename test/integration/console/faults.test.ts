@@ -8,8 +8,9 @@ import type { Page } from 'playwright-core'
 
 import { eventually } from '#kits/lib/eventually.ts'
 
+import { ensureConsolePage } from '../../../scripts/console-bundle.ts'
 import { ownPage, sendTo } from './bed.ts'
-import { follow, launch, whyNoBrowser } from './browser-bed.ts'
+import { follow, launch, OVERVIEW, whyNoBrowser } from './browser-bed.ts'
 import { dataDir, linkIn, type Started, up } from './up-process.ts'
 
 const MAPS = '/k8s/clusters/local/api/v1/namespaces/default/configmaps'
@@ -21,6 +22,7 @@ describe('the page of a server that fails', { skip: whyNoBrowser }, () => {
   let port = 0
   let running: Started
   before(async () => {
+    await ensureConsolePage()
     running = up('--console-port=0')
     const found = linkIn(await running.line(/^Console: /))
     port = found.port
@@ -28,7 +30,7 @@ describe('the page of a server that fails', { skip: whyNoBrowser }, () => {
     page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage()
     follow(page, troubles)
     await page.goto(found.link)
-    await page.locator('.frame').waitFor()
+    await page.waitForURL(OVERVIEW)
   })
   after(async () => {
     await closing.disposeAsync()
@@ -71,7 +73,7 @@ describe('the page of a server that fails', { skip: whyNoBrowser }, () => {
     await dialog.waitFor()
     const other = await page.context().newPage()
     await other.goto(readFileSync(join(dataDir, 'console-link'), 'utf8').trim())
-    await other.locator('.frame').waitFor()
+    await other.waitForURL(OVERVIEW)
     await other.close()
     await dialog.getByRole('button', { name: 'Go on' }).click()
     await dialog.waitFor({ state: 'detached' })

@@ -1,12 +1,7 @@
 /** A management server in the test process with the real page of the console, and a real browser in front of it. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-
 import type { Page } from 'playwright-core'
 
-import { bundleConsole } from '../../../scripts/console-bundle.ts'
+import { ensureConsolePage } from '../../../scripts/console-bundle.ts'
 import { type ManagementBed, PASSWORD, startManagementBed } from '../management/bed.ts'
 import { follow, launch, violationsOf } from './browser-bed.ts'
 
@@ -35,10 +30,8 @@ export async function startServerBed(
 ): Promise<ServerBed> {
   const closing = new AsyncDisposableStack()
   try {
-    const folder = mkdtempSync(join(tmpdir(), 'console-page-'))
-    closing.defer(() => rmSync(folder, { recursive: true, force: true }))
-    await bundleConsole(folder)
-    const server = closing.use(await startManagementBed(upPrograms, build, pathToFileURL(`${folder}/`)))
+    const consolePage = await ensureConsolePage()
+    const server = closing.use(await startManagementBed(upPrograms, build, consolePage))
     const browser = await launch(closing)
     const troubles: string[] = []
     const show = async (page: Page, path: string): Promise<void> => {
