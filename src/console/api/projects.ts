@@ -1,4 +1,5 @@
 /** Projects of a cluster of a management server: each is a group of its namespaces, and has members. */
+import { clusterPath } from './cluster-paths.ts'
 import { sendForJson } from './request.ts'
 
 export interface Project {
@@ -16,5 +17,5 @@ export async function loadProjects(cluster: string, signal?: AbortSignal): Promi
 }
 
 export function pathOfProjects(cluster: string): string {
-  return `/v3/clusters/${encodeURIComponent(cluster)}/projects`
+  return `${clusterPath(cluster)}/projects`
 }

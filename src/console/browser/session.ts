@@ -1,6 +1,7 @@
 /** The session: its user, and whether this server has one cluster (`hyperkube up`) or many (`hyperkube server`). */
 import { signal, type Signal } from '@preact/signals'
 
+import { CLUSTERS_PATH } from '../api/cluster-paths.ts'
 import { sendForJson, sessionEvents } from '../api/request.ts'
 
 export interface SessionUser {
@@ -57,6 +58,6 @@ interface NamedCluster {
 
 /** Their names, for the bar and the palette. A page that cannot have them shows the ids. */
 async function withClusters(found: Session): Promise<Session> {
-  const { items } = await sendForJson<{ items: readonly NamedCluster[] }>('/v3/clusters').catch(() => ({ items: [] }))
+  const { items } = await sendForJson<{ items: readonly NamedCluster[] }>(CLUSTERS_PATH).catch(() => ({ items: [] }))
   return { ...found, clusters: items.map(({ metadata, spec }) => ({ ...metadata, displayName: spec.displayName })) }
 }

@@ -2,6 +2,7 @@
 import type { ComponentChildren, VNode } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 
+import { CLUSTERS_PATH } from '../api/cluster-paths.ts'
 import { RequestError, sendForJson } from '../api/request.ts'
 import { hasRight } from '../browser/session.ts'
 import type { CodeEditor } from '../editor/code-editor.ts'
@@ -166,6 +167,6 @@ interface Created {
 
 async function createCluster(settings: object, file: string): Promise<string> {
   const body = { ...settings, source: 'built', file }
-  const { cluster } = await sendForJson<Created>('/v3/clusters', { method: 'POST', body })
+  const { cluster } = await sendForJson<Created>(CLUSTERS_PATH, { method: 'POST', body })
   return cluster.metadata.name
 }

@@ -3,7 +3,7 @@ import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 
 import { RequestError, send } from '../api/request.ts'
-import { saveText } from '../logs/log-client.ts'
+import { saveText } from '../browser/save-text.ts'
 import { buildRoute } from '../operations/operation-requests.ts'
 
 const FILES: readonly (readonly [name: string, what: string])[] = [

@@ -7,8 +7,8 @@ import type { KubeObject } from '#meta/object.ts'
 import { RequestError } from '../api/request.ts'
 import { session } from '../browser/session.ts'
 import { CopyButton } from '../parts/copy-button.tsx'
-import { saveKubeconfig } from '../server/cluster-requests.ts'
 import { type ForwardedPort, kubectlCommand } from './forwarded-ports.ts'
+import { saveKubeconfig } from './save-kubeconfig.ts'
 
 interface CommandBoxProps {
   readonly cluster: string

@@ -2,8 +2,9 @@
 import type { VNode } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 
+import { saveText } from '../browser/save-text.ts'
 import { Notice } from '../parts/notice.tsx'
-import { openLogs, saveText } from './log-client.ts'
+import { openLogs } from './log-client.ts'
 import { LogRows } from './log-rows.tsx'
 import { type LogContainer, type LogOptions, sourcesOf } from './log-sources.ts'
 import type { FromLogWorker, SourceState } from './messages.ts'

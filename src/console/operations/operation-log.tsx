@@ -3,8 +3,8 @@ import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 import { RequestError } from '../api/request.ts'
+import { saveText } from '../browser/save-text.ts'
 import { sleep } from '../browser/time.ts'
-import { saveText } from '../logs/log-client.ts'
 import { endOfLog, followLog, withShortTimes } from './follow-log.ts'
 
 export interface OperationLogProps {

@@ -1,9 +1,10 @@
 /** The requests of built clusters: Operations, the cluster file, snapshots. */
+import { clusterPath } from '../api/cluster-paths.ts'
 import { send, sendForJson } from '../api/request.ts'
 import type { Operation } from './operations.ts'
 
 export function buildRoute(cluster: string, rest: string): string {
-  return `/v3/clusters/${encodeURIComponent(cluster)}/${rest}`
+  return `${clusterPath(cluster)}/${rest}`
 }
 
 /** Of the list of the Operations of a cluster, without plans and steps. It can be watched. */

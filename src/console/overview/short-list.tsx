@@ -4,12 +4,12 @@ import { useEffect, useMemo } from 'preact/hooks'
 
 import { clusterPath, type KindAddress, listPath } from '../api/kinds.ts'
 import { now } from '../browser/time.ts'
+import { GridHead } from '../grid/grid-head.tsx'
+import { GridRow } from '../grid/grid-row.tsx'
+import { StateLine } from '../grid/list-state.tsx'
+import { visibleColumns } from '../grid/visible-columns.ts'
 import { openList } from '../lists/list-client.ts'
 import type { FromWorker } from '../lists/messages.ts'
-import { GridHead } from '../parts/grid-head.tsx'
-import { GridRow } from '../parts/grid-row.tsx'
-import { StateLine } from '../parts/list-state.tsx'
-import { visibleColumns } from '../parts/visible-columns.ts'
 import { go, Link } from '../routing/router.tsx'
 
 export interface ShortListProps {

@@ -6,10 +6,7 @@ import type { ComponentType } from 'preact'
 
 import type { Kind } from '../api/kinds.ts'
 import { session } from '../browser/session.ts'
-
-export interface ClusterViewProps {
-  readonly cluster: string
-}
+import type { ClusterViewProps } from '../parts/view-props.ts'
 
 export interface ClusterView {
   /** The last part of its address. */

@@ -1,4 +1,5 @@
 /** Members of a management server: who has which role, in the server, in a cluster or in a project. */
+import { clusterPath } from '../api/cluster-paths.ts'
 import { send, sendForJson } from '../api/request.ts'
 import { inWords } from './refusal.ts'
 import type { Scope } from './roles.ts'
@@ -29,23 +30,23 @@ export async function loadMembers(cluster: string, signal?: AbortSignal): Promis
 }
 
 /** `place.cluster` is empty for members of the server. */
-export interface MemberPlace {
+export interface MemberScope {
   readonly cluster: string
   readonly project?: string | undefined
 }
 
 export async function addMember(
-  { cluster, project }: MemberPlace,
+  { cluster, project }: MemberScope,
   { role, user, group }: Pick<MemberSpec, 'role' | 'user' | 'group'>,
 ): Promise<void> {
   const body = { role, user, group, project }
   await inWords(send(pathOf(cluster), { method: 'POST', body }))
 }
 
-export async function removeMember({ cluster }: MemberPlace, name: string): Promise<void> {
+export async function removeMember({ cluster }: MemberScope, name: string): Promise<void> {
   await inWords(send(`${pathOf(cluster)}/${encodeURIComponent(name)}`, { method: 'DELETE' }))
 }
 
 function pathOf(cluster: string): string {
-  return cluster === '' ? '/v3/members' : `/v3/clusters/${encodeURIComponent(cluster)}/members`
+  return cluster === '' ? '/v3/members' : `${clusterPath(cluster)}/members`
 }

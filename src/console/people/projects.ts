@@ -1,4 +1,5 @@
 /** The requests that change projects and move namespaces between them. */
+import { clusterPath } from '../api/cluster-paths.ts'
 import { pathOfProjects } from '../api/projects.ts'
 import { send } from '../api/request.ts'
 
@@ -26,7 +27,7 @@ export async function createNamespace(cluster: string, project: string, name: st
 
 /** Null: out of its project. */
 export async function moveNamespace(cluster: string, namespace: string, project: string | null): Promise<void> {
-  const path = `/v3/clusters/${encodeURIComponent(cluster)}/namespaces/${encodeURIComponent(namespace)}/move`
+  const path = `${clusterPath(cluster)}/namespaces/${encodeURIComponent(namespace)}/move`
   await send(path, { method: 'POST', body: { project } })
 }
 

@@ -1,7 +1,7 @@
 /** The page "Who may do what" of a cluster. Its three parts ask in three directions. */
 import type { VNode } from 'preact'
 
-import type { ClusterViewProps } from '../pages/cluster-views.ts'
+import type { ClusterViewProps } from '../parts/view-props.ts'
 import { Link, location } from '../routing/router.tsx'
 import { OwnRules } from './own-rules.tsx'
 import { SubjectRights } from './subject-rights.tsx'

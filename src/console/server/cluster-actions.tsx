@@ -7,16 +7,10 @@ import { session } from '../browser/session.ts'
 import { RotateDialog } from '../builds/rotate-dialog.tsx'
 import { Dialog } from '../forms/dialog.tsx'
 import { Field, Form } from '../forms/form.tsx'
+import { saveKubeconfig } from '../forward/save-kubeconfig.ts'
 import { go, Link } from '../routing/router.tsx'
 import { AgentCommand } from './cluster-dialogs.tsx'
-import {
-  forkCluster,
-  registerAgain,
-  type Registration,
-  saveKubeconfig,
-  startCluster,
-  stopCluster,
-} from './cluster-requests.ts'
+import { forkCluster, registerAgain, type Registration, startCluster, stopCluster } from './cluster-requests.ts'
 import type { ClusterTabProps } from './cluster-tabs.ts'
 import { stateOf } from './clusters.ts'
 import { RemoveDialog } from './remove-dialog.tsx'

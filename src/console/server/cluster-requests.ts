@@ -1,7 +1,8 @@
 /** The requests that add, change and remove clusters of a management server. */
+import { CLUSTERS_PATH, clusterPath } from '../api/cluster-paths.ts'
 import { send, sendForJson } from '../api/request.ts'
-import { saveText } from '../logs/log-client.ts'
-import { CLUSTERS_PATH, type ManagedCluster } from './clusters.ts'
+import { saveText } from '../browser/save-text.ts'
+import type { ManagedCluster } from './clusters.ts'
 
 export interface Registration {
   readonly cluster: ManagedCluster
@@ -20,20 +21,20 @@ export function startUpCluster(displayName: string, runtime: string, nodes: numb
 
 /** Another command that installs the agent of an imported cluster. */
 export function registerAgain(name: string): Promise<Omit<Registration, 'cluster'>> {
-  return sendForJson(`${clusterRoute(name)}/registration`, { method: 'POST', body: {} })
+  return sendForJson(`${clusterPath(name)}/registration`, { method: 'POST', body: {} })
 }
 
 export async function startCluster(name: string): Promise<void> {
-  await send(`${clusterRoute(name)}/start`, { method: 'POST', body: {} })
+  await send(`${clusterPath(name)}/start`, { method: 'POST', body: {} })
 }
 
 export async function stopCluster(name: string): Promise<void> {
-  await send(`${clusterRoute(name)}/stop`, { method: 'POST', body: {} })
+  await send(`${clusterPath(name)}/stop`, { method: 'POST', body: {} })
 }
 
 /** Starts a copy and returns its name. */
 export async function forkCluster(name: string, displayName: string): Promise<string> {
-  const path = `${clusterRoute(name)}/fork`
+  const path = `${clusterPath(name)}/fork`
   const { cluster } = await sendForJson<Registration>(path, { method: 'POST', body: { displayName } })
   return cluster.metadata.name ?? ''
 }
@@ -41,26 +42,12 @@ export async function forkCluster(name: string, displayName: string): Promise<st
 /** Returns what could not be removed from the cluster. `isForced`: machines that cannot be reached are given up. */
 export async function removeCluster(name: string, isForced: boolean): Promise<readonly string[]> {
   const options = { method: 'DELETE', ...(isForced && { body: { force: true } }) } as const
-  const { left = [] } = await sendForJson<{ left?: readonly string[] }>(clusterRoute(name), options)
+  const { left = [] } = await sendForJson<{ left?: readonly string[] }>(clusterPath(name), options)
   return left
-}
-
-interface NamedCluster {
-  readonly metadata: Pick<ManagedCluster['metadata'], 'name'>
-  readonly spec: Pick<ManagedCluster['spec'], 'displayName'>
-}
-
-export async function saveKubeconfig({ metadata, spec }: NamedCluster): Promise<void> {
-  const response = await send(`${clusterRoute(metadata.name ?? '')}/kubeconfig`, { method: 'POST', body: {} })
-  saveText(`${spec.displayName}.kubeconfig`, await response.text(), 'application/yaml')
 }
 
 /** The authority of the server's certificate as a file, for curl and agents. */
 export async function saveAuthority(): Promise<void> {
   const { value } = await sendForJson<{ value: string }>('/v3/settings/cacerts')
   saveText('hyperkube-ca.crt', value, 'application/x-pem-file')
-}
-
-export function clusterRoute(name: string): string {
-  return `${CLUSTERS_PATH}/${encodeURIComponent(name)}`
 }

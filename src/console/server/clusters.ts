@@ -60,9 +60,6 @@ export interface ClusterState {
   readonly isReachable: boolean
 }
 
-/** Of the list of all clusters that the user may see. It can be watched. */
-export const CLUSTERS_PATH = '/v3/clusters'
-
 export const LOCAL_CLUSTER = 'local'
 
 export const SOURCES: Readonly<Record<ManagedCluster['spec']['source'], string>> = {

@@ -5,11 +5,7 @@
 import type { ComponentType } from 'preact'
 
 import type { SessionUser } from '../browser/session.ts'
-
-export interface ServerViewProps {
-  /** The second part of the address: the name of one user, for example. Empty: all. */
-  readonly item: string
-}
+import type { ServerViewProps } from '../parts/view-props.ts'
 
 export interface ServerView {
   readonly name: string

@@ -1,10 +1,11 @@
 /** The clusters that the user may see, kept fresh by a watch. The bar and the palette get their names. */
 import { useEffect } from 'preact/hooks'
 
+import { CLUSTERS_PATH } from '../api/cluster-paths.ts'
 import { session } from '../browser/session.ts'
 import type { ListState } from '../lists/messages.ts'
 import { useLive } from '../objects/live.ts'
-import { CLUSTERS_PATH, type ManagedCluster } from './clusters.ts'
+import type { ManagedCluster } from './clusters.ts'
 
 export interface LiveClusters {
   readonly clusters: readonly ManagedCluster[]

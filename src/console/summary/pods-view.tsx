@@ -3,12 +3,12 @@ import type { VNode } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 
 import { clusterPath, listPath } from '../api/kinds.ts'
+import { StateLine } from '../grid/list-state.tsx'
 import { openList } from '../lists/list-client.ts'
 import type { Column, Row } from '../lists/messages.ts'
 import { ObjectLink } from '../objects/object-link.tsx'
 import type { PodsOf } from '../objects/pods-of.ts'
 import { AgeText } from '../parts/age-text.tsx'
-import { StateLine } from '../parts/list-state.tsx'
 import { toneOf } from '../parts/tone.ts'
 import { Link } from '../routing/router.tsx'
 

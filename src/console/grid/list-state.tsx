@@ -2,8 +2,8 @@
 import type { VNode } from 'preact'
 
 import type { FromWorker } from '../lists/messages.ts'
+import { Notice } from '../parts/notice.tsx'
 import { setQuery } from '../routing/router.tsx'
-import { Notice } from './notice.tsx'
 
 export function StateLine({ data }: { readonly data: FromWorker | undefined }): VNode {
   if (data === undefined) return <span class="state">Loading …</span>

@@ -6,7 +6,6 @@ import type { RefObject, VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 import { every, now } from '../browser/time.ts'
-import type { Checks } from '../bulk/use-checks.ts'
 import type { FromWorker, Row } from '../lists/messages.ts'
 import type { KindInUrl } from '../routing/location.ts'
 import { go } from '../routing/router.tsx'
@@ -15,6 +14,7 @@ import { GridHead } from './grid-head.tsx'
 import { useGridKeys } from './grid-keys.ts'
 import { GridRow, keptQuery } from './grid-row.tsx'
 import { rowsInSight, spacersOf } from './row-window.ts'
+import type { Checks } from './use-checks.ts'
 import { visibleColumns } from './visible-columns.ts'
 
 export interface GridProps {

@@ -1,8 +1,8 @@
 /** The head of a list: each column sorts by a click, and by a second one the other way round. */
 import type { VNode } from 'preact'
 
-import type { Checks } from '../bulk/use-checks.ts'
 import { location, setQuery } from '../routing/router.tsx'
+import type { Checks } from './use-checks.ts'
 import { isAge, type VisibleColumn } from './visible-columns.ts'
 
 export interface GridHeadProps {

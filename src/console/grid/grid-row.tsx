@@ -2,10 +2,10 @@
 import type { VNode } from 'preact'
 
 import type { Column, Row } from '../lists/messages.ts'
+import { formatAge } from '../parts/age.ts'
+import { toneOf } from '../parts/tone.ts'
 import type { KindInUrl } from '../routing/location.ts'
 import { Link, location } from '../routing/router.tsx'
-import { formatAge } from './age.ts'
-import { toneOf } from './tone.ts'
 import { isAge, type VisibleColumn } from './visible-columns.ts'
 
 export interface GridRowProps {

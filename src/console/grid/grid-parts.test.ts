@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Kind } from '../api/kinds.ts'
-import { formatAge } from './age.ts'
-import { groupKinds, titleOf } from './kind-groups.ts'
+import { formatAge } from '../parts/age.ts'
+import { groupKinds, titleOf } from '../parts/kind-groups.ts'
+import { toneOf } from '../parts/tone.ts'
 import { rowsInSight, scrollTopFor, spacersOf } from './row-window.ts'
-import { toneOf } from './tone.ts'
 
 describe('formatAge()', () => {
   const cases: readonly (readonly [seconds: number, text: string])[] = [

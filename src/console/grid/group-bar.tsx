@@ -3,8 +3,8 @@ import type { VNode } from 'preact'
 
 import type { RowGroup } from '../lists/messages.ts'
 import { wordOf } from '../lists/order.ts'
+import { toneOf } from '../parts/tone.ts'
 import { location, setQuery } from '../routing/router.tsx'
-import { toneOf } from './tone.ts'
 
 export function GroupBar({ groups }: { readonly groups: readonly RowGroup[] }): VNode | null {
   const { group = '', q = '' } = location.value.query
