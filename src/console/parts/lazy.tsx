@@ -11,23 +11,27 @@ export interface LazyProps<P> {
 }
 
 export function Lazy<P>({ load, props }: LazyProps<P>): VNode {
-  const [loaded, setLoaded] = useState<{ readonly Component?: ComponentType<P>; readonly isFailed?: boolean }>({})
+  const [loaded, setLoaded] = useState<{ readonly Component?: ComponentType<P>; readonly failure?: string }>({})
   const start = (): void => {
     setLoaded({})
     load().then(
       (Component) => setLoaded({ Component }),
-      () => setLoaded({ isFailed: true }),
+      (error: unknown) => setLoaded({ failure: String(error) }),
     )
   }
   useEffect(start, [load])
-  const { Component, isFailed } = loaded
-  if (isFailed === true)
+  const { Component, failure } = loaded
+  if (failure !== undefined)
     return (
       <Notice
         title="This part of the page cannot be loaded"
         text="The server may be away, or newer than this page."
         retry={start}
-      />
+      >
+        <p class="notice-text">
+          <code>{failure}</code>
+        </p>
+      </Notice>
     )
   if (Component === undefined) return <p class="loading">Loading …</p>
   return <Component {...(props as P & object)} />
