@@ -1,5 +1,4 @@
 /** Creates the objects that must exist before the first request, and maintains them. */
-import { hostname } from 'node:os'
 
 import { startCustomResources } from '#apiextensions/start.ts'
 import { converterOf } from '#apiextensions/webhook-converter.ts'
@@ -66,12 +65,12 @@ export async function bootstrap(
 const PUBLISH_MS = 60_000
 
 /** The Lease of this server, and the removal of expired ones. */
-export async function sayThatWeAreHere(environment: Environment, registry: Registry, port: number): Promise<void> {
+export async function publishIdentity(environment: Environment, registry: Registry, port: number): Promise<void> {
   const { isEnabled, closing, log } = environment
   if (!isEnabled('APIServerIdentity')) return
   const peerAddress = `${bracketed(advertisedAddress(environment.settings))}:${port}`
   const lease = await startIdentityLease(registry, {
-    hostname: hostname(),
+    hostname: environment.host,
     ...(isEnabled('UnknownVersionInteroperabilityProxy') && { peerAddress }),
     onError: (error) => log.error(error, 'Failed to renew the identity lease'),
   })
@@ -80,7 +79,7 @@ export async function sayThatWeAreHere(environment: Environment, registry: Regis
     log.error(error, 'Failed to delete expired identity leases'),
   )
   closing.defer(() => cleanup.stop())
-  if (isEnabled('StorageVersionAPI')) await publishStorageVersions(registry, identityOf(hostname()))
+  if (isEnabled('StorageVersionAPI')) await publishStorageVersions(registry, identityOf(environment.host))
 }
 
 /** Pods cannot reach a loopback address: without another there are no endpoints. */

@@ -2,6 +2,8 @@
  * The inputs that all parts of an API server share: settings, plan of the flags, access to the machine, and the stack
  * of disposables. Every part is built from this and from earlier parts.
  */
+import { hostname } from 'node:os'
+
 import type { Network } from '#apiserver/connect/address-rule.ts'
 import { createGates } from '#component/flags/gates.ts'
 import { createLiveFiles, type LiveFiles } from '#component/live-files.ts'
@@ -20,6 +22,8 @@ import { planServer, type ServerPlan } from './flags/plan.ts'
 /** The dependencies of a server besides its store and its port. */
 export interface EnvironmentOptions extends Pick<ProgramContext, 'clock' | 'random' | 'cwd' | 'stdout' | 'readFile'> {
   readonly log: Logger
+  /** The name of this machine; default: the real one. */
+  readonly host?: string
   /** Changes the log level; absent: it is fixed. */
   readonly setVerbosity?: (level: number) => void
   /** The explicitly set flags, because some exclude each other. Default: none. */
@@ -41,6 +45,7 @@ export interface EnvironmentOptions extends Pick<ProgramContext, 'clock' | 'rand
 }
 
 export interface Environment extends EnvironmentOptions {
+  readonly host: string
   readonly settings: Settings
   readonly plan: ServerPlan
   readonly isEnabled: (gate: string) => boolean
@@ -61,13 +66,13 @@ export async function openEnvironment(
   const files = createLiveFiles(options)
   closing.defer(() => files.close())
   const shown = await loadMetricSettings(settings, options.readFile)
-  const { clock, version } = options
+  const { clock, version, host = hostname() } = options
   // A metric lists all gates, which does not count as reading them.
   const listed = createGates(settings['feature-gates'])
   const { meters } = closing.use(
     createServerMetrics({ clock, version: versionInfo(version), isEnabled: listed, settings: shown }),
   )
-  return { ...options, settings, plan, isEnabled, files, metrics: meters, closing }
+  return { ...options, host, settings, plan, isEnabled, files, metrics: meters, closing }
 }
 
 function checkSettings(settings: Settings, { changed = new Set(), log }: EnvironmentOptions): ServerPlan {

@@ -26,7 +26,7 @@ import { type OpenAdmission, openAdmission } from './admission.ts'
 import { openAggregation } from './aggregation.ts'
 import { openAudit } from './audit.ts'
 import { type LoadedAuthentication, loadAuthentication } from './authentication.ts'
-import { bootstrap, createService, sayThatWeAreHere } from './bootstrap.ts'
+import { bootstrap, createService, publishIdentity } from './bootstrap.ts'
 import { openEncryption } from './encryption.ts'
 import type { Environment } from './environment.ts'
 import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
@@ -65,7 +65,7 @@ export async function assembleServer(
   admission.addAggregated(aggregated)
   const server = createServer({ ...(await openParts(environment, registry, access, { identities, port })), aggregated })
   environment.closing.defer(() => server.stop(environment.graceMs ?? environment.settings['request-timeout']))
-  await sayThatWeAreHere(environment, registry, port)
+  await publishIdentity(environment, registry, port)
   const service = createService(environment, registry)
   // Before the first request.
   await service.prepare(port)

@@ -1,5 +1,4 @@
 /** Creates the allocators of Service addresses and ports, and their repair loops. */
-import { hostname } from 'node:os'
 
 import { IPAddresses } from '#apis/networking/v1.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
@@ -21,7 +20,7 @@ export interface ServiceParts {
   startRepair(): Promise<PeriodicTask>
 }
 
-export function createServiceParts({ plan, random, log }: Environment, registry: Registry): ServiceParts {
+export function createServiceParts({ plan, random, host, log }: Environment, registry: Registry): ServiceParts {
   const { backend, atRest, metrics, clock } = registry.services
   const { nodePorts: portRange } = plan
   const parts = {
@@ -52,7 +51,7 @@ export function createServiceParts({ plan, random, log }: Environment, registry:
       startServiceRepair({
         ...parts,
         registry,
-        hostname: hostname(),
+        hostname: host,
         onError: (error) => log.error(error, 'Failed to repair addresses and ports of Services'),
       }),
   }

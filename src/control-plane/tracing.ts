@@ -1,5 +1,4 @@
 /** Starts tracing if the settings enable it. Its modules are loaded only then. */
-import { hostname } from 'node:os'
 
 import { identityOf } from '#apiserver/bootstrap/identity-lease.ts'
 import { createRequestTracing } from '#apiserver/filters/tracing.ts'
@@ -15,13 +14,13 @@ import type { Environment } from './environment.ts'
 
 /** Throws ProgramError for an unusable configuration. */
 export async function openTracing(environment: Environment): Promise<TraceRequest> {
-  const { clock, random, log, closing } = environment
+  const { clock, random, host, log, closing } = environment
   const { target, samplingRatePerMillion } = await loadConfig(environment)
   const exporter = createSpanExporter({
     clock,
     random,
     target,
-    resource: { 'service.instance.id': identityOf(hostname()), 'service.name': 'apiserver' },
+    resource: { 'service.instance.id': identityOf(host), 'service.name': 'apiserver' },
     onError: (error) => log.error(error, 'Failed to export spans'),
   })
   closing.defer(() => exporter.close())

@@ -90,6 +90,7 @@ export function backendSuite(name: string, create: CreateBackend): void {
     describe('compaction', () => compactionTests(test))
     describe('watches', () => watchTests(test))
     describe('leases', () => leaseTests(test))
+    describe('times of commits', () => timeTests(test))
     describe('forks', () => forkTests(test))
     describe('lifecycle', () => lifeTests(test))
     describe('compared with a model', () => propertyTests(test))
@@ -884,6 +885,28 @@ function leaseTests(test: Test): void {
 }
 
 /** Each case with an in-memory fork, and with a fork in a file if the backend supports it. */
+function timeTests(test: Test): void {
+  test('are to a second and ascend with the revision', async ({ backend, put, pass }) => {
+    const { revision: first } = await put('a', '1')
+    await pass(2000)
+    const { revision: second } = await put('a', '2')
+    const [firstMs = NaN, secondMs = NaN] = [backend.timeOf(first), backend.timeOf(second)]
+    assert.ok(secondMs - firstMs > 1000 && secondMs - firstMs < 5000, `${firstMs} and ${secondMs}`)
+  })
+
+  test('find the last revision of a second', async ({ backend, put, pass }) => {
+    const { revision: first } = await put('a', '1')
+    await pass(2000)
+    const { revision: second } = await put('a', '2')
+    const [firstMs = NaN, secondMs = NaN] = [backend.timeOf(first), backend.timeOf(second)]
+    assert.equal(backend.revisionAt(firstMs), second - 1)
+    assert.equal(backend.revisionAt(secondMs - 1000), second - 1)
+    assert.equal(backend.revisionAt(secondMs), second)
+    assert.equal(backend.revisionAt(secondMs + 1e9), second)
+    assert.equal(backend.revisionAt(0), undefined)
+  })
+}
+
 function forkTests(test: Test): void {
   const forked = (name: string, run: (bench: Bench, fork: Backend['fork']) => Promise<void>): void => {
     test(name, async (bench) => {
@@ -923,6 +946,16 @@ function forkTests(test: Test): void {
       for (const name of ['a', 'c']) await remove(name)
     },
   )
+
+  forked('have the times of the commits', async ({ backend, put, pass }, fork) => {
+    const { revision } = await put('a', '1')
+    await pass(2000)
+    await put('a', '2')
+    const there = await fork({ revision })
+    const timeMs = backend.timeOf(revision)
+    assert.ok(timeMs !== undefined)
+    assert.deepEqual([there.timeOf(revision), there.revisionAt(timeMs + 1e9)], [timeMs, revision])
+  })
 
   forked('are independent of each other', async ({ backend, prefix, end, list, put }, fork) => {
     await put('a', 'common')

@@ -155,6 +155,17 @@ export interface Backend {
   /** The same, if it is known without a request. Throws where that rejects. */
   knownRevision?(): Revision
   /**
+   * The time of a commit in ms since 1970, to a second; of the commit before, if the revision changed nothing. Never
+   * decreases with the revision. Undefined if it is not known: before the first commit, for commits from before times
+   * were stored, and in etcd, which does not store times, for commits from before this process started.
+   */
+  timeOf(revision: Revision): number | undefined
+  /**
+   * The last revision that was committed in the second of `timeMs` or before. Undefined if that is before the first
+   * commit whose time is known.
+   */
+  revisionAt(timeMs: number): Revision | undefined
+  /**
    * Ends when the signal is aborted (normally) or fails with `compacted` when the next revision to deliver is no
    * longer kept (older than the compacted revision always fails; exactly at it either delivers in full or fails), with
    * `unavailable` when the backend could not keep it going, or with `closed`. Sends an empty batch from time to time

@@ -26,6 +26,7 @@ import {
   type WatchOptions,
   type Write,
 } from './backend.ts'
+import { CommitTimes, type CommitTime } from './commit-times.ts'
 import { compactedError, EventFeed, futureRevisionError } from './event-feed.ts'
 import { checkTtl, leaseNotFound, LeaseTimers } from './leases.ts'
 import { OrderedTree } from './ordered-tree.ts'
@@ -55,6 +56,7 @@ interface Content {
   /** The oldest revision whose changes are known: a watch can start here. */
   readonly eventsFrom: Revision
   readonly leases: readonly (readonly [LeaseId, number])[]
+  readonly times: readonly CommitTime[]
   /** The keys of each lease, if known. */
   readonly keysOfLease?: ReadonlyMap<LeaseId, ReadonlySet<string>>
 }
@@ -65,17 +67,19 @@ export interface MemoryState {
   readonly items: readonly KeyValue[]
   /** Each with its time to live, which begins anew. */
   readonly leases: readonly (readonly [LeaseId, number])[]
+  /** Default: not known. */
+  readonly times?: readonly CommitTime[]
 }
 
 const NOTHING: MemoryState = { revision: 0, items: [], leases: [] }
 
 /** A store with this state and no history. */
 export function createMemoryBackend(options: MemoryOptions, state: MemoryState = NOTHING): Backend {
-  const { revision, items, leases } = state
+  const { revision, items, leases, times = [] } = state
   const tree = OrderedTree.fromSorted(items, ({ key }) => key)
   const valueBytes = items.reduce((sum, { value }) => sum + value.length, 0)
   const pictures = [{ revision, tree, events: [], valueBytes }]
-  return new MemoryStore(options, { pictures, compactedRevision: revision, eventsFrom: revision + 1, leases })
+  return new MemoryStore(options, { pictures, compactedRevision: revision, eventsFrom: revision + 1, leases, times })
 }
 
 const NO_VALUE = new Uint8Array()
@@ -86,6 +90,7 @@ class MemoryStore implements Backend {
   readonly #feed: EventFeed
   readonly #leases: LeaseTimers
   readonly #keysOfLease = new Map<LeaseId, Set<string>>()
+  readonly #times: CommitTimes
   readonly #compaction: Timer | undefined
   #pictures: Picture[]
   #compacted: Revision
@@ -98,6 +103,7 @@ class MemoryStore implements Backend {
     this.#pictures = [...content.pictures]
     this.#compacted = content.compactedRevision
     this.#eventsFrom = content.eventsFrom
+    this.#times = new CommitTimes(content.times)
     this.#feed = new EventFeed({
       clock,
       revision: content.eventsFrom - 1,
@@ -164,6 +170,14 @@ class MemoryStore implements Backend {
     return this.#latest.revision
   }
 
+  timeOf(revision: Revision): number | undefined {
+    return this.#times.timeOf(revision)
+  }
+
+  revisionAt(timeMs: number): Revision | undefined {
+    return this.#times.revisionAt(timeMs, this.#latest.revision)
+  }
+
   watch(options: WatchOptions): AsyncIterable<WatchBatch> {
     return this.#feed.watch(options)
   }
@@ -210,7 +224,13 @@ class MemoryStore implements Backend {
     const { revision, tree } = this.#latest
     const items: KeyValue[] = []
     tree.scan('', '\u{10ffff}', (item) => void items.push(item))
-    const state = { format: SNAPSHOT_FORMAT, revision, items, leases: [...this.#leases.entries()] }
+    const state = {
+      format: SNAPSHOT_FORMAT,
+      revision,
+      items,
+      leases: [...this.#leases.entries()],
+      times: this.#times.until(revision),
+    }
     await writeFileAtomically(file, serialize(state), { mode: 0o600 })
     return revision
   }
@@ -235,6 +255,7 @@ class MemoryStore implements Backend {
         compactedRevision: this.#compacted,
         eventsFrom: this.#eventsFrom,
         leases: [...this.#leases.entries()],
+        times: this.#times.until(revision),
         ...(revision === this.#latest.revision && { keysOfLease: this.#keysOfLease }),
       },
     )
@@ -270,6 +291,7 @@ class MemoryStore implements Backend {
     if (events.length === 0) return latest.revision
     const picture = { revision, tree, events, valueBytes }
     this.#pictures.push(picture)
+    this.#times.note(revision, this.#options.clock.now())
     this.#feed.publish(picture)
     return revision
   }
@@ -299,6 +321,7 @@ class MemoryStore implements Backend {
     this.#compacted = revision
     this.#eventsFrom = Math.max(this.#eventsFrom, revision)
     this.#pictures = this.#pictures.slice(this.#pictureIndex(revision))
+    this.#times.forget(revision)
     this.#feed.forget(revision)
   }
 

@@ -101,6 +101,25 @@ describe('storage backend on SQLite', () => {
 })
 
 describe('SQLite backend', () => {
+  it('keeps the times of commits over a restart, as long as the commits', async (t) => {
+    const { backend, clock, open } = await openStore(t)
+    const revisions: number[] = []
+    for (const value of ['1', '2', '3']) {
+      revisions.push((await backend.commit([{ key: 'a', value: bytes(value) }])).revision)
+      await clock.advance(10_000)
+    }
+    const [first = 0, second = 0, third = 0] = revisions
+    const timesMs = revisions.map((revision) => backend.timeOf(revision))
+    await backend.compact(second)
+    await backend.close()
+    const again = await open()
+    assert.deepEqual(
+      [first, second, third].map((revision) => again.timeOf(revision)),
+      [undefined, ...timesMs.slice(1)],
+    )
+    assert.equal(again.revisionAt(clock.now()), third)
+  })
+
   it('has the same state, revision, history and leases after a restart', async (t) => {
     const { backend, clock, file, open } = await openStore(t)
     const lease = await backend.grantLease(60_000)

@@ -24,6 +24,7 @@ import {
   type WatchOptions,
   type Write,
 } from './backend.ts'
+import { CommitTimes } from './commit-times.ts'
 import { EventFeed, type HistoryRequest } from './event-feed.ts'
 import { checkTtl, LeaseTimers } from './leases.ts'
 import { createMemoryBackend } from './memory.ts'
@@ -73,6 +74,7 @@ class SqliteStore implements Backend {
   readonly #timers = new Set<Timer>()
   /** Values are kept until the feed drops their events, in the order of the commits. */
   readonly #copy = copyingInTurn()
+  readonly #times: CommitTimes
   #compacted: Revision
   /** The newest revision that a read has returned: ahead of the feed if a read saw a commit before its result arrived. */
   #shown: Revision
@@ -85,6 +87,7 @@ class SqliteStore implements Backend {
     this.#options = options
     this.#compacted = state.compactedRevision
     this.#shown = state.revision
+    this.#times = new CommitTimes(state.times)
     this.#feed = new EventFeed({
       clock,
       revision: state.revision,
@@ -108,7 +111,7 @@ class SqliteStore implements Backend {
     this.#check(signal)
     checkWrites(writes)
     const own = writes.map((write) => (write.value === null ? write : { ...write, value: this.#copy(write.value) }))
-    const publish = (result: Result): CommitResult => this.#publishCommit(own, result)
+    const publish = (result: Result, atMs: number): CommitResult => this.#publishCommit(own, result, atMs)
     return abortable(this.#threads.writes.submit(['commit', packWrites(own)], publish), signal)
   }
 
@@ -134,6 +137,14 @@ class SqliteStore implements Backend {
     return Math.max(this.#shown, this.#feed.revision)
   }
 
+  timeOf(revision: Revision): number | undefined {
+    return this.#times.timeOf(revision)
+  }
+
+  revisionAt(timeMs: number): Revision | undefined {
+    return this.#times.revisionAt(timeMs, this.#feed.revision)
+  }
+
   watch(options: WatchOptions): AsyncIterable<WatchBatch> {
     return this.#feed.watch(options)
   }
@@ -142,6 +153,7 @@ class SqliteStore implements Backend {
     this.#check()
     await this.#threads.writes.submit(['compact', revision], () => {
       this.#compacted = Math.max(this.#compacted, revision)
+      this.#times.forget(this.#compacted)
       this.#feed.forget(this.#compacted)
     })
   }
@@ -196,7 +208,7 @@ class SqliteStore implements Backend {
     }
     const leases = [...this.#leases.entries()]
     const state = await this.range({ start: '', end: prefixEnd(''), ...(revision !== undefined && { revision }) })
-    return createMemoryBackend(options, { ...state, leases })
+    return createMemoryBackend(options, { ...state, leases, times: this.#times.until(state.revision) })
   }
 
   close(): Promise<void> {
@@ -217,14 +229,14 @@ class SqliteStore implements Backend {
     signal?.throwIfAborted()
   }
 
-  #publishCommit(writes: readonly Write[], result: Result): CommitResult {
+  #publishCommit(writes: readonly Write[], result: Result, atMs: number): CommitResult {
     const [, ok, revision, found] = result as Extract<Result, readonly ['commit', ...unknown[]]>
     const items = writes.map(({ key }, at) => unpackItem(found, at, key))
     if (!ok) return { ok, revision, current: items }
     // A delete without effect takes no revision: the reported one belongs to an older commit.
     if (revision > this.#feed.revision) {
       const events = writes.flatMap((write, at) => makeEvents(write, revision, items[at]))
-      this.#feed.publish({ revision, events })
+      this.#publish({ revision, events }, atMs)
     }
     return { ok, revision, previous: items }
   }
@@ -242,13 +254,18 @@ class SqliteStore implements Backend {
   }
 
   async #revoke(lease: LeaseId): Promise<void> {
-    await this.#threads.writes.submit(['revoke', lease], (result) => {
+    await this.#threads.writes.submit(['revoke', lease], (result, atMs) => {
       const [, deletions] = result as Extract<Result, readonly ['revoked', ...unknown[]]>
       for (const [revision, part] of Map.groupBy(deletions, ([revision]) => revision)) {
         const events = part.flatMap(([, item]) => makeEvents({ key: item.key, value: null }, revision, item))
-        this.#feed.publish({ revision, events })
+        this.#publish({ revision, events }, atMs)
       }
     })
+  }
+
+  #publish(batch: WatchBatch, atMs: number): void {
+    this.#times.note(batch.revision, atMs)
+    this.#feed.publish(batch)
   }
 
   async #history({ start, end = `${start}\0`, from, through, signal }: HistoryRequest): Promise<WatchBatch> {

@@ -18,17 +18,19 @@ import type { EnvironmentOptions } from '#control-plane/environment.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
 import type { ControllerSettings } from '#controllers/settings.ts'
 import { type Clock, createVirtualClock, realClock, slowBackground, type VirtualClock } from '#lib/clock.ts'
+import { type Moment, parseMoment } from '#lib/moment.ts'
 import { createSeededRandom } from '#lib/random.ts'
+import { type Span, spanMs } from '#lib/span.ts'
 import type { Fault } from '#simulated-node/fault.ts'
 import type { NodePlan } from '#simulated-node/simulated-node.ts'
 import type { Backend } from '#storage/backend.ts'
 import { loadBackend } from '#storage/index.ts'
+import { revisionOf } from '#storage/revision-of.ts'
 
 import { type ApiFault, ApiFaults, isApiFault } from './api-fault.ts'
 import { errorLog } from './control-plane.ts'
 import { processPki } from './process-pki.ts'
 import { followChanges, type SettleOptions, settle } from './settle.ts'
-import { type Span, spanMs } from './span.ts'
 
 export interface ClusterOptions {
   /** The number of simulated nodes, or the nodes. Default: 1. */
@@ -65,6 +67,16 @@ export interface ClusterClock {
   advance(span: Span): Promise<void>
 }
 
+/** A state of the last five minutes; without `revision` and `at`, the current one. */
+export interface SnapshotOptions {
+  /** A resourceVersion. The time is that of its change, to a second. */
+  readonly revision?: number
+  /** A time, or a span before now: `-2m`. */
+  readonly at?: Date | string
+  /** Of the clusters that start from the state. Default: their names and jitter follow from the cluster's seed. */
+  readonly seed?: number
+}
+
 /** A state of a cluster, from which any number of clusters can start. */
 export interface Snapshot extends AsyncDisposable {
   /** Its resourceVersion. */
@@ -89,10 +101,10 @@ export interface TestCluster extends AsyncDisposable {
   settle(options?: SettleOptions): Promise<void>
   /** Injects a fault into nodes, containers or requests; returns a function that ends it. */
   inject(fault: Fault | ApiFault): () => void
-  /** The current state, or that of an earlier resourceVersion of the last five minutes. */
-  snapshot(options?: { readonly revision?: number }): Promise<Snapshot>
+  /** The current state, or an earlier one of the last five minutes. */
+  snapshot(options?: SnapshotOptions): Promise<Snapshot>
   /** An independent copy: `snapshot`, then `start`. */
-  fork(options?: { readonly revision?: number }): Promise<TestCluster>
+  fork(options?: SnapshotOptions): Promise<TestCluster>
   /** Stops the cluster, as `await using` does. */
   stop(): Promise<void>
 }
@@ -178,6 +190,8 @@ function planOf(options: ClusterOptions, pace: number): Parameters<typeof runClu
     server: serverSettings(file, {
       datastore: storage,
       'bind-address': '127.0.0.1',
+      // The addresses of the machine would show in objects.
+      'advertise-address': '192.0.2.1',
       'secure-port': 0,
       'feature-gates': new Map(Object.entries(gates)),
       ...options.serverSettings,
@@ -249,20 +263,23 @@ class StartedCluster implements TestCluster {
     return nodes.inject(fault)
   }
 
-  async snapshot({ revision }: { readonly revision?: number } = {}): Promise<Snapshot> {
+  async snapshot(choice: SnapshotOptions = {}): Promise<Snapshot> {
     const { backend, options, clock } = this.#parts
-    const kept = await backend.fork(revision === undefined ? {} : { revision })
-    const { revision: at } = await kept.health()
-    const later = { ...options, storage: 'memory', startTime: new Date(clock.now()), seed: (options.seed ?? 1) + at }
+    const moment = momentOf(choice, clock.now())
+    const kept = await backend.fork(moment === undefined ? {} : { revision: revisionOf(backend, moment) })
+    const { revision } = await kept.health()
+    const startTime = new Date(timeOf(moment, kept) ?? clock.now())
+    const seed = choice.seed ?? (options.seed ?? 1) + revision
+    const later = { ...options, storage: 'memory', startTime, seed }
     const close = (): Promise<void> => kept.close()
     return {
-      revision: at,
+      revision,
       start: () => start(later, ({ clock: own, random }) => kept.fork({ clock: own, random }), true),
       [Symbol.asyncDispose]: close,
     }
   }
 
-  async fork(options?: { readonly revision?: number }): Promise<TestCluster> {
+  async fork(options?: SnapshotOptions): Promise<TestCluster> {
     await using snapshot = await this.snapshot(options)
     return await snapshot.start()
   }
@@ -277,4 +294,17 @@ class StartedCluster implements TestCluster {
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop()
   }
+}
+
+/** Undefined: now. */
+function momentOf({ revision, at }: SnapshotOptions, nowMs: number): Moment | undefined {
+  if (revision !== undefined && at !== undefined) throw new TypeError('Give either revision or at, not both')
+  if (revision !== undefined) return { revision }
+  if (at === undefined) return undefined
+  return parseMoment(at instanceof Date ? at.toISOString() : at, nowMs)
+}
+
+function timeOf(moment: Moment | undefined, backend: Backend): number | undefined {
+  if (moment === undefined) return undefined
+  return 'timeMs' in moment ? moment.timeMs : backend.timeOf(moment.revision)
 }

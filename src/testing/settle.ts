@@ -1,8 +1,7 @@
 /** Detects that a cluster has settled: no component has changed an object for a while. */
 import { type Clock, realClock, sleep, type VirtualClock } from '#lib/clock.ts'
+import { type Span, spanMs } from '#lib/span.ts'
 import { type Backend, prefixEnd } from '#storage/backend.ts'
-
-import { type Span, spanMs } from './span.ts'
 
 export interface SettleOptions {
   /** How long nothing may change. Default: 10s of virtual time, longer than any first retry; 1s of real time. */

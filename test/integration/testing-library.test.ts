@@ -8,12 +8,12 @@ import { CertificateSigningRequests } from '#apis/certificates/v1.ts'
 import { type ConfigMap, ConfigMaps, Events, Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
 import type { Draft } from '#client/api-client.ts'
 import { connect } from '#client/connection/connect.ts'
+import { spanMs } from '#lib/span.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { createKey } from '#lib/x509/key.ts'
 import { createRequest } from '#lib/x509/request.ts'
 import { isForbidden, isNotFound } from '#meta/status.ts'
 import { startCluster, type TestCluster } from '#testing/cluster.ts'
-import { spanMs } from '#testing/span.ts'
 
 const namespace = 'default'
 
@@ -177,6 +177,50 @@ describe('cluster of the testing library', () => {
     await using earlier = await cluster.fork({ revision: Number(metadata.resourceVersion) - 1 })
     await assert.rejects(earlier.client.get(ConfigMaps, { namespace, name: 'late' }), (error) => isNotFound(error))
     assert.deepEqual(await phases(earlier), ['Running', 'Running'])
+  })
+
+  it('can be copied as it was at a time, with that time', async () => {
+    await using cluster = await startCluster({ clock: 'virtual' })
+    await cluster.client.create(ConfigMaps, { metadata: { namespace, name: 'early' } })
+    await cluster.clock.advance('1m')
+    const { metadata } = await cluster.client.create(ConfigMaps, { metadata: { namespace, name: 'late' } })
+    await cluster.clock.advance('1m')
+    await cluster.client.delete(ConfigMaps, { namespace, name: 'early' })
+    await cluster.clock.advance('30s')
+    const names = async ({ client }: TestCluster): Promise<unknown> =>
+      (await client.list(ConfigMaps, { namespace })).items
+        .map((item) => item.metadata?.name)
+        .filter((name) => name !== 'kube-root-ca.crt')
+    const rows = [
+      ['-100s', '2026-01-01T00:00:', ['early']],
+      ['-45s', '2026-01-01T00:01:', ['early', 'late']],
+      [cluster.clock.now(), '2026-01-01T00:02:', ['late']],
+    ] as const
+    for (const [at, minute, expected] of rows) {
+      await using fork = await cluster.fork({ at })
+      assert.deepEqual([fork.clock.now().toISOString().slice(0, 17), await names(fork)], [minute, expected], String(at))
+    }
+    await using then = await cluster.fork({ revision: Number(metadata.resourceVersion) })
+    assert.equal(then.clock.now().toISOString().slice(0, 19), metadata.creationTimestamp?.slice(0, 19))
+    await assert.rejects(
+      cluster.fork({ at: '-1h' }),
+      /The history of the cluster does not reach back to 2025-12-31T23:0/,
+    )
+    await assert.rejects(cluster.fork({ at: 'then' }), /"then" is not a moment; write a time ago as -2h/)
+  })
+
+  it('copies that start with another seed draw other names', async () => {
+    await using cluster = await startCluster({ clock: 'virtual' })
+    const podNames = async (seed?: number): Promise<string> => {
+      await using fork = await cluster.fork({ ...(seed !== undefined && { seed }) })
+      await fork.client.create(Deployments, deployment('web', 2))
+      await fork.settle()
+      return (await fork.client.list(Pods, { namespace })).items.map((pod) => pod.metadata?.name).join()
+    }
+    const [first, again, other] = [await podNames(), await podNames(), await podNames(7)]
+    assert.equal(again, first)
+    assert.notEqual(other, first)
+    assert.equal(await podNames(7), other)
   })
 
   it('can be started repeatedly from a snapshot with the same behaviour', async () => {

@@ -353,14 +353,18 @@ describe('hyperkube up --detach, status, down and reset', () => {
 
   it('start from a snapshot, and delete a running cluster', { skip: whyNoKubectl }, async () => {
     await kubectl('--context=hyperkube-two', 'create', 'configmap', 'early', '--from-literal=a=1')
-    const revision = await kubectl(
-      '--context=hyperkube-two',
-      'get',
-      'configmap',
-      'early',
-      '-o',
-      'jsonpath={.metadata.resourceVersion}',
-    )
+    const [revision, time] = (
+      await kubectl(
+        '--context=hyperkube-two',
+        'get',
+        'configmap',
+        'early',
+        '-o',
+        'jsonpath={.metadata.resourceVersion} {.metadata.creationTimestamp}',
+      )
+    ).split(' ')
+    // Times are to a second.
+    await sleep(realClock, 1100)
     await kubectl('--context=hyperkube-two', 'create', 'secret', 'generic', 'late', '--from-literal=a=1')
     const saved = run('snapshot', 'save', 'all', two, '-o', 'json')
     assert.equal(saved.code, 0, saved.err)
@@ -368,6 +372,7 @@ describe('hyperkube up --detach, status, down and reset', () => {
     for (const [from, expected] of [
       [file, 'configmap/early\nsecret/late'],
       [`${file}@${revision}`, 'configmap/early'],
+      [`${file}@${time}`, 'configmap/early'],
     ] as const) {
       const data = `--data-dir=${join(dir, 'from')}`
       const started = run(

@@ -81,6 +81,8 @@ function bound(backend: Backend): Backend {
     commit: (writes, signal) => backend.commit(writes, signal),
     range: (options) => backend.range(options),
     currentRevision: (signal) => backend.currentRevision(signal),
+    timeOf: (revision) => backend.timeOf(revision),
+    revisionAt: (timeMs) => backend.revisionAt(timeMs),
     watch: (options) => backend.watch(options),
     compact: (revision) => backend.compact(revision),
     grantLease: (ttlMs) => backend.grantLease(ttlMs),

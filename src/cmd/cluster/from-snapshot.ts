@@ -1,11 +1,13 @@
-/** `up --from-snapshot FILE[@REVISION]`: starts a new cluster from a snapshot or from an earlier revision in it. */
+/** `up --from-snapshot FILE[@MOMENT]`: starts a new cluster from a snapshot or from an earlier state in it. */
 import { existsSync } from 'node:fs'
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 
+import { type Moment, parseMoment } from '#lib/moment.ts'
 import type { Invocation } from '#lib/program.ts'
 import { ProgramError } from '#lib/program.ts'
 import { openBackend } from '#storage/index.ts'
+import { revisionOf } from '#storage/revision-of.ts'
 import { restoreSnapshot } from '#storage/snapshot/snapshot.ts'
 
 import type { DataDir } from './data-dir.ts'
@@ -25,13 +27,13 @@ export async function restoreForUp(
   { path, location }: DataDir,
   { cwd, clock, random }: Pick<Invocation<never>, 'cwd' | 'clock' | 'random'>,
 ): Promise<string> {
-  const [, name = '', at] = /^(.*?)(?:@(\d+))?$/.exec(from) ?? []
+  const { name, moment } = parseSource(from, cwd, clock.now())
   const file = resolve(cwd, name)
   const target = refuseExisting({ path, location })
   if (!existsSync(file)) throw new ProgramError(`There is no snapshot "${file}"; "hyperkube snapshot list" lists them`)
   try {
-    if (at === undefined) await restoreSnapshot(file, target, clock.now())
-    else await forkAt(file, target, { revision: Number(at), clock, random })
+    if (moment === undefined) await restoreSnapshot(file, target, clock.now())
+    else await forkAt(file, target, { moment, clock, random })
   } catch (cause) {
     throw new ProgramError(`Cannot restore "${from}": ${(cause as Error).message}`, { cause })
   }
@@ -41,11 +43,23 @@ export async function restoreForUp(
   return from
 }
 
+/** A name may contain "@": it is a moment only if the file does not exist. Throws ProgramError. */
+function parseSource(from: string, cwd: string, nowMs: number): { readonly name: string; readonly moment?: Moment } {
+  const at = from.lastIndexOf('@')
+  if (at <= 0 || existsSync(resolve(cwd, from))) return { name: from }
+  const [name, text] = [from.slice(0, at), from.slice(at + 1)]
+  try {
+    return { name, moment: parseMoment(/^\d+$/.test(text) ? `rv:${text}` : text, nowMs) }
+  } catch (error) {
+    throw new ProgramError(`--from-snapshot: ${(error as Error).message}`)
+  }
+}
+
 /** A snapshot is a complete store with the history of the cluster. */
 async function forkAt(
   file: string,
   target: string,
-  { revision, ...tools }: { readonly revision: number } & Pick<Invocation<never>, 'clock' | 'random'>,
+  { moment, ...tools }: { readonly moment: Moment } & Pick<Invocation<never>, 'clock' | 'random'>,
 ): Promise<void> {
   const folder = await mkdtemp(`${target}.from-`)
   try {
@@ -53,7 +67,7 @@ async function forkAt(
     await copyFile(file, copy)
     const backend = await openBackend(`sqlite:${copy}`, tools)
     try {
-      const fork = await backend.fork({ revision, file: target })
+      const fork = await backend.fork({ revision: revisionOf(backend, moment), file: target })
       await fork.close()
     } finally {
       await backend.close()

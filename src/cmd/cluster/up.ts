@@ -54,7 +54,8 @@ const FLAGS = {
     'from-snapshot': flag(
       string,
       '',
-      'Start from a snapshot, `FILE[@REVISION]`. The data directory must not contain a cluster yet.',
+      'Start from a snapshot, `FILE[@MOMENT]`. MOMENT is a resourceVersion, a time (2026-11-18T03:00Z) or a time ago (-2m). ' +
+        'The data directory must not contain a cluster yet.',
     ),
     kubeconfig: flag(string, '', 'File to add the context "hyperkube" to (default: KUBECONFIG, or ~/.kube/config)'),
     detach: flag(bool, false, 'Return when the cluster is ready. "hyperkube down" stops it.'),

@@ -2,7 +2,6 @@
  * Coordinated leader election (gate CoordinatedLeaderElection): the server picks the leader among the LeaseCandidates
  * of a lease. One of several servers does so, elected by a separate lease.
  */
-import { hostname } from 'node:os'
 
 import { type Lease, Leases } from '#apis/coordination/v1.ts'
 import { type LeaseCandidate, LeaseCandidates } from '#apis/coordination/v1beta1.ts'
@@ -36,7 +35,7 @@ export function startCoordinatedElection(
   registry: Registry,
   server: Pick<ApiServer, 'clientAs'>,
 ): void {
-  const { settings, clock, random, log, closing, isEnabled } = environment
+  const { settings, clock, random, host, log, closing, isEnabled } = environment
   if (!isEnabled('CoordinatedLeaderElection')) return
   const { group, version, plural: resource } = LeaseCandidates
   if (registry.find({ group, version, resource }) === undefined) {
@@ -54,7 +53,7 @@ export function startCoordinatedElection(
     random,
     namespace: 'kube-system',
     name: NAME,
-    identity: `${hostname()}_${uuid(random)}`,
+    identity: `${host}_${uuid(random)}`,
     leaseDurationMs: settings['coordinated-leadership-lease-duration'],
     renewDeadlineMs: settings['coordinated-leadership-renew-deadline'],
     retryPeriodMs,

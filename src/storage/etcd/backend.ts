@@ -118,6 +118,14 @@ export class EtcdBackend implements Backend {
     return Number(answer.header?.revision ?? 0)
   }
 
+  timeOf(revision: Revision): number | undefined {
+    return this.#client.times.timeOf(revision)
+  }
+
+  revisionAt(timeMs: number): Revision | undefined {
+    return this.#client.times.revisionAt(timeMs, this.#client.seen)
+  }
+
   watch(options: WatchOptions): AsyncIterable<WatchBatch> {
     return this.#watcher.watch(options)
   }
@@ -131,6 +139,7 @@ export class EtcdBackend implements Backend {
       const isDone = error instanceof StorageError && error.code === 'compacted'
       if (!isDone) throw this.#explain(error)
     }
+    this.#client.times.forget(revision)
     this.#watcher.forget(revision)
   }
 
@@ -198,7 +207,14 @@ export class EtcdBackend implements Backend {
     const state = await this.range({ ...all, ...(revision !== undefined && { revision }) })
     const leases = await Promise.all([...new Set(state.items.map(({ lease }) => lease))].map((id) => this.#ttlOf(id)))
     const living = leases.filter(([, ttlMs]) => ttlMs > 0)
-    return createMemoryBackend({ clock, random }, { ...state, leases: living })
+    return createMemoryBackend(
+      { clock, random },
+      {
+        ...state,
+        leases: living,
+        times: this.#client.times.until(state.revision),
+      },
+    )
   }
 
   close(): Promise<void> {

@@ -13,6 +13,7 @@ import { GrpcError } from '#lib/grpc/status.ts'
 import { shuffle, type Random } from '#lib/random.ts'
 
 import { StorageError, type Revision } from '../backend.ts'
+import { CommitTimes } from '../commit-times.ts'
 import { isAnswer, isTokenRefused, classify, toStorageError } from './errors.ts'
 import { Member } from './member.ts'
 
@@ -85,6 +86,8 @@ export class EtcdClient {
   #lastFailure: GrpcError | undefined
   #token: Promise<string> | undefined
   #metadata: Metadata = new Map([REQUIRE_LEADER])
+  /** When each revision was seen first. */
+  readonly times: CommitTimes = new CommitTimes()
   /** The newest revision of any answer or watch: no later answer may be older. */
   #seen: Revision = 0
 
@@ -107,7 +110,9 @@ export class EtcdClient {
 
   /** A watch has shown this revision: no later read may be older. */
   saw(revision: Revision): void {
-    this.#seen = Math.max(this.#seen, revision)
+    if (revision <= this.#seen) return
+    this.#seen = revision
+    this.times.note(revision, this.#options.clock.now())
   }
 
   /** Rejects with `StorageError`, or the reason of the signal. */

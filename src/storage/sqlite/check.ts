@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 import { StorageError } from '../backend.ts'
-import { checkedRow, damaged, leaseChecksum, ROW } from './layout.ts'
+import { checkedRow, damaged, leaseChecksum, readTimes, ROW } from './layout.ts'
 
 /** Throws `corrupt`, naming the first place found. */
 export function checkAll(db: DatabaseSync, file: string): void {
@@ -16,6 +16,7 @@ export function checkAll(db: DatabaseSync, file: string): void {
     const [id, ttlMs, crc] = row as unknown as [number, number, number]
     if (leaseChecksum(id, ttlMs) !== crc) throw damaged(`table "lease", row ${id}`, '', undefined)
   }
+  readTimes(db)
 }
 
 /** Verifies up to `limit` rows from `fromId` on, and that the index has them; returns the next id, 0 at the end. */

@@ -31,7 +31,7 @@ function fill(file: string, random: Random, commits: number, leave: () => void =
       const value = random.int(5) === 0 ? null : Buffer.from(`{"n":${n}} `.repeat(random.int(200)))
       return ['commit', packWrites([{ key, value }])]
     })
-    writer.run(operations, () => undefined)
+    writer.run(operations, 1, () => undefined)
   }
   leave()
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -119,7 +119,7 @@ describe('a flipped bit in the SQLite database', () => {
     const writer = new Writer(db)
     const other = expected.items.find((item) => item.key !== key)!
     const commit = (key: string): Operation => ['commit', packWrites([{ key, value: Buffer.from('new') }])]
-    const [suffers, goesOn] = writer.run([commit(key), commit(other.key)], () => undefined)
+    const [suffers, goesOn] = writer.run([commit(key), commit(other.key)], 1, () => undefined)
     assert.ok(suffers?.[0] === 'error')
     assert.equal(suffers[1].code, 'corrupt')
     assert.match(suffers[1].message, place)

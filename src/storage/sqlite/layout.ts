@@ -7,6 +7,7 @@ import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqli
 import { crc32 } from 'node:zlib'
 
 import { StorageError, type KeyValue, type Revision } from '../backend.ts'
+import type { CommitTime } from '../commit-times.ts'
 import { MAX_WRITES_PER_COMMIT } from '../write-check.ts'
 
 /** "hypk": identifies our files for file(1), and prevents that we open the database of another program. */
@@ -35,6 +36,11 @@ const SCHEMA = `
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${FORMAT};
   COMMIT;
+`
+
+/** Added later: a program that does not know the table ignores it. */
+const TIMES = `
+  CREATE TABLE IF NOT EXISTS commit_time (revision INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, crc INTEGER NOT NULL)
 `
 
 /** The columns of `log` in the order of `Row`. */
@@ -136,6 +142,7 @@ export function prepareSchema(db: DatabaseSync, file: string): void {
   if (format !== FORMAT) {
     throw new StorageError('unavailable', `"${file}" has format ${format}, this version of hyperkube reads ${FORMAT}`)
   }
+  db.exec(TIMES)
 }
 
 /** The first column of the first row, which must be a number. */
@@ -172,6 +179,19 @@ export function writeMeta(db: DatabaseSync, name: MetaName, value: number): void
 
 export function leaseChecksum(id: number, ttlMs: number): number {
   return crc32(`${id} ${ttlMs}`)
+}
+
+/** Of the times of commits that the database has, in order. */
+export function readTimes(db: DatabaseSync): CommitTime[] {
+  const rows = db.prepare('SELECT revision, at_ms, crc FROM commit_time ORDER BY revision').all()
+  return (rows as unknown as [number, number, number][]).map(([revision, atMs, crc]) => {
+    if (timeChecksum(revision, atMs) !== crc) throw damaged(`table "commit_time", row ${revision}`, '', undefined)
+    return [revision, atMs]
+  })
+}
+
+export function timeChecksum(revision: Revision, atMs: number): number {
+  return crc32(`${revision} ${atMs}`)
 }
 
 /** The revision of the newest commit this connection can see. */

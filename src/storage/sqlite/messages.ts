@@ -3,6 +3,7 @@
  * objects by the thousand is slow.
  */
 import type { KeyValue, LeaseId, Revision, Write } from '../backend.ts'
+import type { CommitTime } from '../commit-times.ts'
 import type { PlainError } from './failures.ts'
 
 export interface WriterSettings {
@@ -46,6 +47,8 @@ export type Deletion = readonly [Revision, KeyValue]
 export interface Operations {
   readonly type: 'operations'
   readonly operations: readonly Operation[]
+  /** The clock of the store when they were sent. */
+  readonly atMs: number
   readonly values: Uint8Array<ArrayBuffer>
 }
 
@@ -62,7 +65,7 @@ export type ToWriter =
 export type FromWriter =
   | { readonly type: 'ready'; readonly state: StoreState }
   | { readonly type: 'failed'; readonly error: PlainError }
-  | { readonly type: 'results'; readonly results: readonly Result[] }
+  | { readonly type: 'results'; readonly results: readonly Result[]; readonly atMs: number }
   | { readonly type: 'read'; readonly message: FromCall }
   /** The current problem of the store; undefined when it is solved. */
   | { readonly type: 'trouble'; readonly error: PlainError | undefined }
@@ -75,6 +78,7 @@ export interface StoreState {
   readonly revision: Revision
   readonly compactedRevision: Revision
   readonly leases: readonly (readonly [LeaseId, ttlMs: number])[]
+  readonly times: readonly CommitTime[]
   /** Every row was verified while opening. */
   readonly isChecked: boolean
 }
@@ -150,7 +154,7 @@ export function packWrites(writes: readonly Write[]): FlatWrites {
 }
 
 /** Takes ownership of the operations. */
-export function packOperations(operations: readonly Operation[]): Operations {
+export function packOperations(operations: readonly Operation[], atMs: number): Operations {
   const values: Uint8Array[] = []
   let bytes = 0
   eachValue(operations, (value) => {
@@ -159,7 +163,7 @@ export function packOperations(operations: readonly Operation[]): Operations {
     bytes += value.length
     return value.length
   })
-  return { type: 'operations', operations, values: joinBytes(values, bytes) }
+  return { type: 'operations', operations, atMs, values: joinBytes(values, bytes) }
 }
 
 /** The inverse of packing. */

@@ -296,6 +296,7 @@ function goBack(db: DatabaseSync, revision: Revision): Revision {
   if (revision < compacted) throw compactedError(revision, compacted)
   db.exec('BEGIN IMMEDIATE')
   db.prepare('DELETE FROM log WHERE id >= ?').run(firstId(revision + 1))
+  db.prepare('DELETE FROM commit_time WHERE revision > ?').run(revision)
   writeMeta(db, 'base', revision)
   db.exec('COMMIT')
   return revision

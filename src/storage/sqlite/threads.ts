@@ -74,7 +74,7 @@ export class Threads {
     const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
     if (size > SMALL_STORE_BYTES) this.#reader = this.#startReader()
     this.writes = new WriteQueue((operations) => {
-      const packed = packOperations(operations)
+      const packed = packOperations(operations, clock.now())
       this.#writer.post(packed, [packed.values.buffer])
     }, clock)
     this.reads = new ReadCalls((call) => {
@@ -128,7 +128,7 @@ export class Threads {
   #hearWriter(message: FromWriter): void {
     switch (message.type) {
       case 'results':
-        return this.writes.deliver(message.results)
+        return this.writes.deliver(message.results, message.atMs)
       case 'read':
         return this.#hearReader(message.message)
       case 'ready':

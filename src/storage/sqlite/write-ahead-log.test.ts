@@ -37,7 +37,7 @@ function openStore(t: TestContext): Store {
   const write = (count: number, bytes = 1000): void => {
     for (let n = 0; n < count; n++) {
       const value = new Uint8Array(bytes).fill(n)
-      const [result] = writer.run([['commit', packWrites([{ key: `k${n % 7}`, value }])]], () => undefined)
+      const [result] = writer.run([['commit', packWrites([{ key: `k${n % 7}`, value }])]], 1, () => undefined)
       assert.equal(result?.[0], 'commit')
     }
   }

@@ -30,7 +30,7 @@ describe('WriteQueue of the SQLite backend', () => {
   it('resolves with the value that the writer published', async () => {
     const { queue } = createQueue()
     const made = queue.submit(['compact', 1], (result) => result[0])
-    queue.deliver([done])
+    queue.deliver([done], 1)
     assert.equal(await made, 'done')
   })
 
@@ -42,8 +42,14 @@ describe('WriteQueue of the SQLite backend', () => {
       void queue.submit(['compact', n], () => void published.push(n)).then(() => settled++)
     }
     await Promise.resolve()
-    queue.deliver(Array.from({ length: 60 }, () => done))
-    queue.deliver(Array.from({ length: 40 }, () => done))
+    queue.deliver(
+      Array.from({ length: 60 }, () => done),
+      1,
+    )
+    queue.deliver(
+      Array.from({ length: 40 }, () => done),
+      1,
+    )
     assert.deepEqual(
       published,
       Array.from({ length: 100 }, (_, n) => n),
@@ -59,7 +65,7 @@ describe('WriteQueue of the SQLite backend', () => {
   it('rejects only the promise of a failed operation', async () => {
     const { queue } = createQueue()
     const results = [0, 1, 2].map((n) => queue.submit(['compact', n], () => undefined))
-    queue.deliver([done, ['error', { code: 'no-space', message: 'Full' }], done])
+    queue.deliver([done, ['error', { code: 'no-space', message: 'Full' }], done], 1)
     const states = (await Promise.allSettled(results)).map(({ status }) => status)
     assert.deepEqual(states, ['fulfilled', 'rejected', 'fulfilled'])
   })

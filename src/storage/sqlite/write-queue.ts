@@ -13,7 +13,7 @@ const ANSWERS_PER_TURN = 32
 
 interface Waiting {
   /** Called in order of revision, as soon as the result is durable; returns the value of `submit`. */
-  readonly publish: (result: Result) => unknown
+  readonly publish: (result: Result, atMs: number) => unknown
   readonly resolve: (outcome: unknown) => void
   readonly reject: (error: StorageError) => void
   /** The result, once available. */
@@ -40,7 +40,7 @@ export class WriteQueue {
   }
 
   /** `publish` receives the result first and in order; the promise settles a little later with its return value. */
-  submit<T>(operation: Operation, publish: (result: Result) => T): Promise<T> {
+  submit<T>(operation: Operation, publish: (result: Result, atMs: number) => T): Promise<T> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     const result = new Promise<T>((resolve, reject) => {
       const waiting = { publish, resolve: resolve as Waiting['resolve'], reject, outcome: undefined, error: undefined }
@@ -60,12 +60,13 @@ export class WriteQueue {
     })
   }
 
-  deliver(results: readonly Result[]): void {
+  /** `atMs`: the time of their commits. */
+  deliver(results: readonly Result[], atMs: number): void {
     const isTelling = this.#answers.length > 0
     for (const result of results) {
       const waiting = this.#waiting[this.#next++] as Waiting
       if (result[0] === 'error') waiting.error = fromPlain(result[1])
-      else waiting.outcome = waiting.publish(result)
+      else waiting.outcome = waiting.publish(result, atMs)
       this.#answers.push(waiting)
     }
     if (this.#next === this.#waiting.length || this.#next > 4096) {

@@ -17,7 +17,7 @@ it('the SQLite writer thread reports a problem before it rejects a write because
   port2.on('message', (message: FromWriter) => received.push(message.type))
   runWriter(port1, { role: 'writer', file: join(folder, 'store.db'), quotaBytes: 1, ballastBytes: 0 })
   const post = (message: ToWriter): void => port2.postMessage(message)
-  post(packOperations([['commit', packWrites([{ key: 'a', value: Buffer.from('1') }])]]))
+  post(packOperations([['commit', packWrites([{ key: 'a', value: Buffer.from('1') }])]], 1))
   post({ type: 'close' })
   await once(port2, 'close')
   const answers = received.filter((type) => type === 'trouble' || type === 'results')

@@ -95,6 +95,8 @@ class WriterThread {
   /** While there is no reader thread. */
   #reader: Reader | undefined
   #queue: Operation[] = []
+  /** The clock of the store when the newest operations were sent. */
+  #nowMs = 0
   #reported: StorageError | undefined
   #isCheckpointing = false
   #isTidyDue = false
@@ -152,6 +154,7 @@ class WriterThread {
   #accept(message: ToWriter): void {
     switch (message.type) {
       case 'operations':
+        this.#nowMs = message.atMs
         for (const operation of unpackOperations(message)) this.#queue.push(operation)
         break
       case 'read':
@@ -191,7 +194,7 @@ class WriterThread {
     const results = this.#run(group)
     // Before the results: a refused caller finds the reason in the store's health.
     this.#report()
-    this.#post({ type: 'results', results })
+    this.#post({ type: 'results', results, atMs: this.#nowMs })
     this.#askForCheckpoint()
   }
 
@@ -205,13 +208,13 @@ class WriterThread {
     if (this.#settings.quotaBytes < Infinity) this.#watchQuota()
     try {
       // More than the group adds, so that the sweep keeps up with any traffic.
-      return this.#writer.run(group, () => this.#upkeep.sweep(Math.max(SWEEP_ROWS, 2 * group.length)))
+      return this.#writer.run(group, this.#nowMs, () => this.#upkeep.sweep(Math.max(SWEEP_ROWS, 2 * group.length)))
     } catch (error) {
       this.#runOutOfSpace(asStorageError(error))
     }
     try {
       // Releasing the ballast makes room for deletes; everything else is refused.
-      return this.#writer.run(group, () => undefined)
+      return this.#writer.run(group, this.#nowMs, () => undefined)
     } catch (error) {
       return group.map(() => ['error', toPlain(error)])
     }
@@ -250,7 +253,7 @@ class WriterThread {
   #tidyStep(): boolean {
     if (this.#log.grow()) return true
     if (this.#upkeep.isDue) {
-      this.#writer.run([], () => this.#upkeep.sweep(SWEEP_ROWS))
+      this.#writer.run([], this.#nowMs, () => this.#upkeep.sweep(SWEEP_ROWS))
       return true
     }
     return this.#upkeep.vacuum()

@@ -5,6 +5,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
 import { StorageError, type LeaseId, type Revision, type Write } from '../backend.ts'
+import { CommitTimes } from '../commit-times.ts'
 import { futureRevisionError } from '../event-feed.ts'
 import { leaseNotFound } from '../leases.ts'
 import { MAX_WRITES_PER_COMMIT } from '../write-check.ts'
@@ -16,10 +17,12 @@ import {
   latestRevision,
   leaseChecksum,
   readMeta,
+  readTimes,
   revisionOf,
   ROW,
   rowChecksum,
   rowId,
+  timeChecksum,
   toKeyValue,
   writeMeta,
   type Row,
@@ -33,6 +36,9 @@ export class Writer {
   /** The revision of the last operation, in a transaction that may still be open. */
   #revision: Revision
   #compacted: Revision
+  #times: CommitTimes
+  /** The time of the commits of the running operations. */
+  #nowMs = 0
   /** While set, only deletes are allowed. */
   #noSpace: StorageError | undefined
   /** While set, nothing is executed: the database can no longer be trusted. */
@@ -45,11 +51,13 @@ export class Writer {
     this.#statements = prepareStatements(db)
     this.#revision = latestRevision(db)
     this.#compacted = readMeta(db, 'compacted')
+    this.#times = new CommitTimes(readTimes(db))
     this.#loadLeases()
   }
 
   get state(): Omit<StoreState, 'isChecked'> {
-    return { revision: this.#revision, compactedRevision: this.#compacted, leases: [...this.#leases] }
+    const { entries: times } = this.#times
+    return { revision: this.#revision, compactedRevision: this.#compacted, leases: [...this.#leases], times }
   }
 
   /** The problem, if any. */
@@ -71,10 +79,11 @@ export class Writer {
   }
 
   /**
-   * Executes all operations in one transaction, with `upkeep` at its end. Returns their durable results. Throws
+   * Executes all operations in one transaction at `nowMs`, with `upkeep` at its end. Returns their durable results. Throws
    * `no-space` if there was no room; then nothing has happened and the group can be retried.
    */
-  run(operations: readonly Operation[], upkeep: () => void): Result[] {
+  run(operations: readonly Operation[], nowMs: number, upkeep: () => void): Result[] {
+    this.#nowMs = nowMs
     if (this.#broken !== undefined) return operations.map(() => this.#failure(this.#broken))
     try {
       this.#db.exec('BEGIN IMMEDIATE')
@@ -102,6 +111,7 @@ export class Writer {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       this.#revision = latestRevision(this.#db)
       this.#compacted = readMeta(this.#db, 'compacted')
+      this.#times = new CommitTimes(readTimes(this.#db))
       this.#loadLeases()
     } catch (cause) {
       this.#broken ??= asStorageError(cause)
@@ -158,8 +168,14 @@ export class Writer {
       if (write.value === null && previous === undefined) continue
       this.#insert(rowId(revision, changes++, write.value === null), write, previous)
     }
-    if (changes > 0) this.#revision = revision
+    if (changes > 0) this.#moveTo(revision)
     return ['commit', true, this.#revision, found]
+  }
+
+  #moveTo(revision: Revision): void {
+    this.#revision = revision
+    const atMs = this.#times.note(revision, this.#nowMs)
+    if (atMs !== undefined) this.#statements.addTime.run(revision, atMs, timeChecksum(revision, atMs))
   }
 
   /** The row of the current value. */
@@ -197,7 +213,7 @@ export class Writer {
     const deletions = rows.map((row, at): Deletion => {
       const revision = first + Math.floor(at / MAX_WRITES_PER_COMMIT)
       this.#insert(rowId(revision, at % MAX_WRITES_PER_COMMIT, true), { key: row[1], value: null }, row)
-      this.#revision = revision
+      this.#moveTo(revision)
       return [revision, toKeyValue(row)]
     })
     this.#statements.endLease.run(lease)
@@ -217,19 +233,27 @@ export class Writer {
 
   #compact(revision: Revision): Result {
     if (revision > this.#revision) throw futureRevisionError(revision, this.#revision)
-    if (revision > this.#compacted) writeMeta(this.#db, 'compacted', revision)
-    this.#compacted = Math.max(this.#compacted, revision)
+    if (revision <= this.#compacted) return ['done']
+    writeMeta(this.#db, 'compacted', revision)
+    this.#compacted = revision
+    this.#times.forget(revision)
+    this.#statements.forgetTimes.run(this.#times.entries[0]?.[0] ?? 0)
     return ['done']
   }
 }
 
 function prepareStatements(
   db: DatabaseSync,
-): Record<'lastId' | 'row' | 'insert' | 'leases' | 'addLease' | 'endLease' | 'leased', StatementSync> {
+): Record<
+  'lastId' | 'row' | 'insert' | 'addTime' | 'forgetTimes' | 'leases' | 'addLease' | 'endLease' | 'leased',
+  StatementSync
+> {
   return {
     lastId: db.prepare('SELECT id FROM log INDEXED BY log_key WHERE key = ? ORDER BY id DESC LIMIT 1'),
     row: db.prepare(`SELECT ${ROW} FROM log WHERE id = ?`),
     insert: db.prepare('INSERT INTO log (id, key, prev, created, lease, crc, value) VALUES (?, ?, ?, ?, ?, ?, ?)'),
+    addTime: db.prepare('INSERT INTO commit_time (revision, at_ms, crc) VALUES (?, ?, ?)'),
+    forgetTimes: db.prepare('DELETE FROM commit_time WHERE revision < ?'),
     leases: db.prepare('SELECT id, ttl_ms, crc FROM lease'),
     addLease: db.prepare('INSERT INTO lease (id, ttl_ms, crc) VALUES (?, ?, ?)'),
     endLease: db.prepare('DELETE FROM lease WHERE id = ?'),

@@ -286,6 +286,8 @@ function wrapBackend(backend: Backend): Backend {
     commit: (...args) => backend.commit(...args),
     range: (...args) => backend.range(...args),
     currentRevision: (...args) => backend.currentRevision(...args),
+    timeOf: (...args) => backend.timeOf(...args),
+    revisionAt: (...args) => backend.revisionAt(...args),
     watch: (...args) => backend.watch(...args),
     compact: (...args) => backend.compact(...args),
     grantLease: (...args) => backend.grantLease(...args),

@@ -1,5 +1,5 @@
-/** Parses durations in tests, such as `90s`, `1h30m` or `7d`. */
-import { durationMs } from '#lib/go/duration.ts'
+/** Spans of time as people write them, such as `90s`, `1h30m` or `7d`. */
+import { durationMs } from './go/duration.ts'
 
 /** `90s`, `1h30m`, `24h`, `7d`, or milliseconds. */
 export type Span = string | number
