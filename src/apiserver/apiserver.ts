@@ -135,6 +135,16 @@ export function createServer(parts: ApiServerParts): ApiServer {
   }
 }
 
+/** Answers the reading requests that have passed the filters of another server. Undefined: there is no such path. */
+export function createReader(
+  parts: Pick<ApiServerParts, 'registry' | 'serverAddress' | 'versionInfo'>,
+): (call: Call) => Promise<Answer> | Answer | undefined {
+  const { registry } = parts
+  const described = createDescriptions({ ...parts, encoder: statusEncoder(registry) })
+  const dispatch = createDispatch(registry, {})
+  return (call) => (call.info.isResource ? dispatch(call) : described(call))
+}
+
 interface ServeParts {
   readonly checks: readonly HealthCheck[]
   readonly draining: AbortSignal
@@ -146,9 +156,8 @@ function createServe(
   { checks, draining, fairness }: ServeParts,
 ): (exchange: Exchange) => Promise<void> {
   const { registry, connectors } = parts
-  const { clock, random, memos } = registry.services
-  const status = { group: '', version: 'v1', kind: 'Status' }
-  const encoder = new Representation({ kind: status as Kind, stored: status, shapes: BUILT_IN, memos })
+  const { clock, random } = registry.services
+  const encoder = statusEncoder(registry)
   const { inflight = createInflight({ maxReading: 0, maxMutating: 0 }) } = parts
   return createRequestServer({
     ...parts,
@@ -167,6 +176,11 @@ function createServe(
   })
 }
 
+function statusEncoder({ services: { memos } }: Registry): Representation {
+  const status = { group: '', version: 'v1', kind: 'Status' }
+  return new Representation({ kind: status as Kind, stored: status, shapes: BUILT_IN, memos })
+}
+
 /** Clients in this process need no authentication. */
 function knowingOurselves(authenticate: Authenticate): Authenticate {
   return (exchange) => (exchange instanceof LoopbackExchange ? (exchange.identity as User) : authenticate(exchange))
@@ -177,9 +191,25 @@ type Shown = Pick<ServeParts, 'checks' | 'fairness'>
 
 /** All paths that are not resources. */
 function createRoutes(parts: ApiServerParts, encoder: Representation, shown: Shown): Route {
-  const { registry, serverAddress, aggregated, metrics } = parts
-  const { clock } = registry.services
+  const { registry, aggregated, metrics } = parts
   const aggregations = metrics.family('aggregator_discovery_aggregation_count_total').labels()
+  const served = (): readonly ServedGroup[] => registry.groups()
+  const diagnostics = createDiagnostics(parts, served, shown)
+  const onAggregated = (): void => aggregations.inc()
+  const described = createDescriptions({ ...parts, encoder, aggregated, onAggregated })
+  return (call) => diagnostics(call) ?? described(call) ?? parts.routes(call)
+}
+
+interface DescriptionParts extends Pick<ApiServerParts, 'registry' | 'serverAddress' | 'versionInfo'> {
+  readonly encoder: Representation
+  readonly aggregated?: Aggregated | undefined
+  readonly onAggregated?: () => void
+}
+
+/** Discovery, OpenAPI and the version. */
+function createDescriptions(parts: DescriptionParts): Route {
+  const { registry, serverAddress, aggregated, encoder, onAggregated = () => undefined } = parts
+  const { clock } = registry.services
   const served = (): readonly ServedGroup[] => registry.groups()
   const discovery = createDiscovery({
     groups: served,
@@ -188,7 +218,7 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, shown: Sho
     hasStorageVersionHashes: registry.services.isEnabled('StorageVersionHash'),
     serverAddress,
     aggregated,
-    onAggregated: () => aggregations.inc(),
+    onAggregated,
   })
   const described: OpenApiOptions = {
     groups: served,
@@ -201,14 +231,7 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, shown: Sho
   }
   const openApi = createOpenApiV3(described, () => clock.now())
   const openApiV2 = createOpenApiV2(described)
-  const diagnostics = createDiagnostics(parts, served, shown)
-  return (call) =>
-    diagnostics(call) ??
-    discovery(call) ??
-    openApi(call) ??
-    openApiV2(call) ??
-    versionRoute(parts, call) ??
-    parts.routes(call)
+  return (call) => discovery(call) ?? openApi(call) ?? openApiV2(call) ?? versionRoute(parts, call)
 }
 
 /** Pages for operators: health, metrics, version and the index of paths. */
@@ -239,7 +262,7 @@ function minorOf(gitVersion: string): string {
   return gitVersion.replace(/^v(\d+\.\d+).*$/, '$1')
 }
 
-function versionRoute({ versionInfo }: ApiServerParts, call: Call): Answer | undefined {
+function versionRoute({ versionInfo }: Pick<ApiServerParts, 'versionInfo'>, call: Call): Answer | undefined {
   if (call.info.path !== '/version' && call.info.path !== '/version/') return undefined
   return { status: 200, contentType: 'application/json', body: JSON.stringify(versionInfo, undefined, 2) }
 }

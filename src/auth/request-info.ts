@@ -1,6 +1,7 @@
 /**
  * Request info: verb, resource and name of a request, from its method and path alone.
  * `/apis/apps/v1/namespaces/a/deployments/web/scale` is a get of the subresource `scale` of the deployment `web`.
+ * Below `/past/<moment>` the same paths name the state at a moment.
  */
 
 export type Verb =
@@ -36,7 +37,12 @@ export interface RequestInfo {
   /** Selectors of a list, watch or deletecollection, unparsed. Authorizers may allow only a selection. */
   readonly fieldSelector?: string
   readonly labelSelector?: string
+  /** The moment of the state that the request reads, as in the path; absent: now. `path` is then the path after it. */
+  readonly moment?: string
 }
+
+/** The path of a request that reads an earlier state: `/past/-2h/api/v1/pods`. */
+const PAST = /^\/past\/([^/]+)(\/.*)?$/
 
 const VERBS: ReadonlyMap<string, Verb> = new Map([
   ['POST', 'create'],
@@ -52,6 +58,13 @@ const NAMESPACE_PARTS: ReadonlySet<string> = new Set(['status', 'finalize'])
 
 /** Path segments are percent-decoded; a malformed one stays unchanged and matches nothing. */
 export function requestInfoOf(method: string, path: string, query: URLSearchParams | undefined): RequestInfo {
+  const past = path.startsWith('/past/') ? PAST.exec(path) : null
+  if (past === null) return presentInfoOf(method, path, query)
+  const [, moment = '', rest = '/'] = past
+  return { ...presentInfoOf(method, rest, query), moment: decodeSegment(moment) }
+}
+
+function presentInfoOf(method: string, path: string, query: URLSearchParams | undefined): RequestInfo {
   const parts = segmentsOf(path)
   const apiPrefix = parts[0] ?? ''
   if ((apiPrefix !== 'api' && apiPrefix !== 'apis') || parts.length < 3) {

@@ -12,14 +12,14 @@ import { openAtRest } from '#storage/encryption/providers.ts'
 import { parseEncryptionConfig } from './config/encryption-config.ts'
 import type { Environment } from './environment.ts'
 
-interface Encryption {
+export interface RestingBackend {
   readonly atRest: AtRest
   /** Returns values only after their keys are available. */
   readonly backend: Backend
 }
 
 /** Throws ProgramError for an unusable configuration. */
-export async function openEncryption(environment: Environment, backend: Backend): Promise<Encryption> {
+export async function openEncryption(environment: Environment, backend: Backend): Promise<RestingBackend> {
   const { settings, files, closing } = environment
   const file = settings['encryption-provider-config']
   const isFollowed = settings['encryption-provider-config-automatic-reload']

@@ -32,9 +32,27 @@ export interface Access extends Authorization {
 
 /** Adds every enabled kind to the registry. */
 export async function addKinds(
-  { settings, plan, clock, isEnabled, metrics }: Environment,
+  environment: Environment,
   registry: Registry,
-  { authorizer, authenticator, roles }: Access,
+  access: Access,
+  services: ServiceParts,
+): Promise<void> {
+  await addStoredKinds(environment, registry, access, services)
+  const { plan, clock, isEnabled } = environment
+  const isServed = createServedRule(plan.runtimeConfig, isEnabled)
+  const { authorizer, authenticator } = access
+  const reviews = createReviews({ authorizer, authenticateToken: authenticator.authenticateToken })
+  for (const review of reviews.filter(({ kind }) => isServed(kind))) registry.addReview(review)
+  const { backend } = registry.services
+  const components = defineComponentStatus(createComponentProbes({ backend, ask: createAskUrl(clock) }))
+  if (isServed(components.kind)) registry.addVirtual(components)
+}
+
+/** Adds every enabled kind whose objects are stored. */
+export async function addStoredKinds(
+  { settings, plan, isEnabled, metrics }: Environment,
+  registry: Registry,
+  { authorizer, roles }: Pick<Authorization, 'authorizer' | 'roles'>,
   services: ServiceParts,
 ): Promise<void> {
   const isServed = createServedRule(plan.runtimeConfig, isEnabled)
@@ -47,11 +65,6 @@ export async function addKinds(
     eventTtlMs: settings['event-ttl'],
   })
   for (const resource of storedResources(resources, isServed)) await registry.add(resource, isServed)
-  const reviews = createReviews({ authorizer, authenticateToken: authenticator.authenticateToken })
-  for (const review of reviews.filter(({ kind }) => isServed(kind))) registry.addReview(review)
-  const { backend } = registry.services
-  const components = defineComponentStatus(createComponentProbes({ backend, ask: createAskUrl(clock) }))
-  if (isServed(components.kind)) registry.addVirtual(components)
 }
 
 /** Disabled alpha and beta kinds are not watched; others are, because the server itself may depend on them. */

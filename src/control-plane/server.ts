@@ -5,24 +5,19 @@
  */
 import { type ApiServer, type ApiServerParts, createServer } from '#apiserver/apiserver.ts'
 import { createImpersonation } from '#apiserver/filters/impersonation.ts'
-import { meterBackend, type ResourceAt } from '#apiserver/metrics/backend.ts'
-import { registerObjects } from '#apiserver/metrics/objects.ts'
-import { Registry } from '#apiserver/registry/registry.ts'
+import type { Registry } from '#apiserver/registry/registry.ts'
 import { createOpenIdRoutes } from '#apiserver/routes/openid.ts'
-import { asAuthorize } from '#auth/authorizer.ts'
 import { bracketed, type BoundPort } from '#component/bound-port.ts'
 import type { LiveFiles } from '#component/live-files.ts'
 import { createCors } from '#component/requests/cors.ts'
 import { createInflight } from '#component/requests/inflight.ts'
-import { every } from '#lib/clock.ts'
 import { ProgramError } from '#lib/program.ts'
 import { versionInfo } from '#model/version.ts'
 import type { Backend } from '#storage/backend.ts'
-import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
 import { openAuthenticator, openAuthorization } from './access.ts'
 import { advertisedAddress } from './addresses.ts'
-import { type OpenAdmission, openAdmission } from './admission.ts'
+import { openAdmission } from './admission.ts'
 import { openAggregation } from './aggregation.ts'
 import { openAudit } from './audit.ts'
 import { type LoadedAuthentication, loadAuthentication } from './authentication.ts'
@@ -32,6 +27,8 @@ import type { Environment } from './environment.ts'
 import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
 import { type Access, addKinds, openConnectors } from './kinds.ts'
 import { startCoordinatedElection } from './leader-election/controller.ts'
+import { createPast } from './past/past.ts'
+import { createRegistry } from './registry.ts'
 import { createServiceParts } from './service-parts.ts'
 import { loadServing } from './serving.ts'
 
@@ -53,7 +50,8 @@ export async function assembleServer(
   const serving = await loadServing(environment, identities)
   const authorization = await openAuthorization(environment)
   const admission = await openAdmission(environment, authorization)
-  const registry = await openRegistry(environment, backend, admission)
+  const resting = await openEncryption(environment, backend)
+  const registry = createRegistry(environment, { ...resting, admission: admission.for })
   const access = { ...authorization, authenticator: openAuthenticator(environment, registry, identities) }
   const services = createServiceParts(environment, registry)
   await addKinds(environment, registry, access, services)
@@ -63,7 +61,11 @@ export async function assembleServer(
   await bootstrap(environment, registry, services, identities)
   const aggregated = await openAggregation(environment, registry)
   admission.addAggregated(aggregated)
-  const server = createServer({ ...(await openParts(environment, registry, access, { identities, port })), aggregated })
+  const parts = await openParts(environment, registry, access, { identities, port })
+  const { authorizer } = authorization
+  const { serverAddress } = parts
+  const past = createPast(environment, { backend, registry, atRest: resting.atRest, authorizer, serverAddress })
+  const server = createServer({ ...parts, ...past, aggregated })
   environment.closing.defer(() => server.stop(environment.graceMs ?? environment.settings['request-timeout']))
   await publishIdentity(environment, registry, port)
   const service = createService(environment, registry)
@@ -76,55 +78,12 @@ export async function assembleServer(
   return { host, port, server, files: environment.files, withdraw: () => service.withdraw() }
 }
 
-/** The lifetime of unused cached encodings, or up to twice as long. */
-const MEMO_AGE_MS = 30_000
-
-/** Without resources yet. */
-async function openRegistry(environment: Environment, store: Backend, admission: OpenAdmission): Promise<Registry> {
-  const { settings, clock, random, isEnabled, closing, metrics } = environment
-  const { backend: resting, atRest } = await openEncryption(environment, store)
-  const resourceAt = (prefix: string): ReturnType<ResourceAt> => registry.resourceAt(prefix)
-  const backend = meterBackend(resting, metrics, { clock, resourceAt })
-  const cache = new WatchCache({
-    backend,
-    clock,
-    prefix: '/registry/',
-    onRepair: ({ reason, prefix, revision }) =>
-      environment.log.info('Watch cache differed from the store; reloaded the entries', {
-        reason,
-        prefix,
-        revision,
-      }),
-  })
-  const registry = new Registry({
-    backend,
-    cache,
-    clock,
-    random,
-    isEnabled,
-    allowPrivileged: settings['allow-privileged'],
-    metrics,
-    atRest,
-    storesProtobuf: environment.plan.storesProtobuf,
-    admission: admission.for,
-    leaseReuseMs: settings['lease-reuse-duration-seconds'] * 1000,
-    deleteWorkers: Math.max(1, settings['delete-collection-workers']),
-    ...(settings['min-request-timeout'] > 0 && { minWatchMs: settings['min-request-timeout'] * 1000 }),
-  })
-  closing.defer(() => cache.close())
-  closing.defer(() => registry.services.yaml.close())
-  const aging = every(clock, MEMO_AGE_MS, () => registry.services.memos.age())
-  closing.defer(() => aging.cancel())
-  registerObjects(metrics, registry)
-  return registry
-}
-
 async function openParts(
   environment: Environment,
   registry: Registry,
   { authorizer, authenticator }: Access,
   { identities, port }: { readonly identities: LoadedAuthentication; readonly port: number },
-): Promise<ApiServerParts> {
+): Promise<Omit<ApiServerParts, 'authorize'>> {
   const { settings, plan, log, metrics, isEnabled, setVerbosity } = environment
   const { maxStreams } = plan.serving
   const audit = await openAudit(environment)
@@ -135,7 +94,6 @@ async function openParts(
     registry,
     connectors: await openConnectors(environment),
     authenticate: authenticator.authenticate,
-    authorize: asAuthorize(authorizer),
     impersonate: createImpersonation({ authorizer, isConstrained: isEnabled('ConstrainedImpersonation') }),
     ...createFilters(environment),
     ...anonymousFilters(environment, identities),

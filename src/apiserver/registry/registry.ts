@@ -9,6 +9,7 @@ import { parseJson, stringifyJson } from '#lib/json/json.ts'
 import { createYamlReader } from '#lib/yaml/reader.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
+import { isProtobufEnvelope } from '#meta/codec/protobuf-envelope.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, kindKey, resourceKey } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
@@ -336,7 +337,7 @@ export class Registry implements ObjectReader {
       open: ({ key, value }) => resting.open(key, value),
       decode(value) {
         const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-        const mediaType = isEnvelope(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
+        const mediaType = isProtobufEnvelope(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
         const decode = (from: Buffer): ReturnType<typeof decodeObject> =>
           decodeObject(from, mediaType, { schemaFor: shapes.schemaFor, defaultKind: kind })
         const { object, gvk } = custom === undefined ? decode(bytes) : decodeCustom(bytes, decode)
@@ -367,11 +368,6 @@ function decodeCustom<T>(bytes: Buffer, decode: (from: Buffer) => T): T {
 }
 
 const NO_FIELDS: Readonly<Record<string, string>> = Object.freeze({})
-
-/** Upstream's kube-apiserver stores protobuf, and so may an existing store. */
-function isEnvelope(bytes: Buffer): boolean {
-  return bytes.length >= 4 && bytes.readUInt32BE(0) === 0x6b387300
-}
 
 function sameVersion(a: GroupVersionKind, b: GroupVersionKind): boolean {
   return apiVersionOf(a) === apiVersionOf(b)
