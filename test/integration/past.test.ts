@@ -23,6 +23,7 @@ async function twoMinutes(): Promise<TestCluster> {
   return cluster
 }
 
+const MAX_BYTES = 1 << 20
 const FORCED = { fieldManager: 'test', force: true }
 
 async function namesOf(client: ApiClient): Promise<string[]> {
@@ -31,7 +32,7 @@ async function namesOf(client: ApiClient): Promise<string[]> {
 }
 
 async function textOf(client: ApiClient, path: string, accept?: string): Promise<string> {
-  return (await client.ask({ method: 'GET', path, accept })).text()
+  return (await client.ask({ method: 'GET', path, accept })).text(MAX_BYTES)
 }
 
 /** The code of a refused request. */
