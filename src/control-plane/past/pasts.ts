@@ -20,7 +20,7 @@ export interface PastsOptions {
 /** A past state in use, until `release` is called. */
 export interface PastUse {
   readonly state: PastState
-  release(): void
+  readonly release: () => void
 }
 
 interface Open {
