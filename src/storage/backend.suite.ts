@@ -89,6 +89,7 @@ export function backendSuite(name: string, create: CreateBackend): void {
     describe('ranges', () => rangeTests(test))
     describe('compaction', () => compactionTests(test))
     describe('watches', () => watchTests(test))
+    describe('bounded watches', () => boundedWatchTests(test))
     describe('leases', () => leaseTests(test))
     describe('times of commits', () => timeTests(test))
     describe('forks', () => forkTests(test))
@@ -788,6 +789,35 @@ function watchTests(test: Test): void {
     assert.deepEqual(new Set(order).size, total)
     assert.ok(events.every((event, at) => at === 0 || events[at - 1]!.modRevision < event.modRevision))
     await watch.stop()
+  })
+}
+
+function boundedWatchTests(test: Test): void {
+  test('end after the last revision wanted', async ({ backend, prefix, end, put, remove }) => {
+    const { revision: first } = await put('a', '1')
+    await put('b', '1')
+    const { revision: last } = await remove('a')
+    await put('a', '2')
+    for (const [through, expected] of [
+      [first, ['put a']],
+      [last - 1, ['put a', 'put b']],
+      [last, ['put a', 'put b', 'delete a']],
+    ] as const) {
+      const { signal } = new AbortController()
+      const seen: string[] = []
+      for await (const { events, revision } of backend.watch({ start: prefix, end, from: first, through, signal })) {
+        assert.ok(revision <= through)
+        for (const { type, key } of events) seen.push(`${type} ${key.slice(prefix.length)}`)
+      }
+      assert.deepEqual(seen, expected)
+    }
+  })
+
+  test('end at once if nothing is wanted', async ({ backend, prefix, end, put }) => {
+    const { revision } = await put('a', '1')
+    const { signal } = new AbortController()
+    for await (const _ of backend.watch({ start: prefix, end, from: revision + 1, through: revision, signal }))
+      assert.fail('There is nothing to deliver')
   })
 }
 

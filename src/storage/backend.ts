@@ -90,6 +90,8 @@ export interface WatchOptions {
    * which the watch reports by beginning with an empty batch.
    */
   readonly from?: Revision
+  /** The watch ends after this revision, which must have been committed. Absent: it goes on. */
+  readonly through?: Revision
   readonly signal: AbortSignal
 }
 

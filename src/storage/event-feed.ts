@@ -127,10 +127,10 @@ export class EventFeed {
     }
   }
 
-  /** Waits for something to deliver; undefined if the watch was aborted. */
+  /** Waits for something to deliver; undefined if the watch was aborted or is complete. */
   async #pull(options: WatchOptions, at: Position): Promise<WatchBatch | undefined> {
-    const { start, end, signal } = options
-    while (!signal.aborted) {
+    const { signal, through = Infinity } = options
+    while (!signal.aborted && at.next <= through) {
       this.#throwFailure()
       if (at.next > this.#head) {
         const isDue = at.ticks !== this.#ticks && at.next - 1 > at.reported
@@ -139,7 +139,7 @@ export class EventFeed {
         await this.#waitForCommit(signal)
         continue
       }
-      const batch = at.next <= this.#floor ? await this.#past(options, at.next) : this.#collect(start, end, at.next)
+      const batch = at.next <= this.#floor ? await this.#past(options, at.next) : this.#collect(options, at.next)
       if (batch === undefined) return undefined
       at.next = batch.revision + 1
       if (batch.events.length > 0) return batch
@@ -152,24 +152,26 @@ export class EventFeed {
   }
 
   /** From the history; undefined when aborted meanwhile. */
-  async #past({ start, end, signal }: WatchOptions, from: Revision): Promise<WatchBatch | undefined> {
+  async #past(options: WatchOptions, from: Revision): Promise<WatchBatch | undefined> {
+    const { start, end, signal, through = this.#head } = options
     try {
-      return await this.#history({ start, end, from, through: this.#head, signal })
+      return await this.#history({ start, end, from, through: Math.min(through, this.#head), signal })
     } catch (error) {
       if (signal.aborted) return undefined
       throw error
     }
   }
 
-  /** The events from `next` on, for the requested keys, up to the head or until the batch is full. */
-  #collect(start: string, end: string | undefined, next: Revision): WatchBatch {
+  /** The events from `next` on, for the requested keys, up to the last one wanted or until the batch is full. */
+  #collect({ start, end, through = this.#head }: WatchOptions, next: Revision): WatchBatch {
     const events: StorageEvent[] = []
     for (let at = this.#indexOf(next); at < this.#recent.length; at++) {
       const commit = this.#at(at)
+      if (commit.revision > through) break
       for (const event of commit.events) if (covers(start, end, event.key)) events.push(event)
       if (events.length >= BATCH_EVENTS) return { revision: commit.revision, events }
     }
-    return { revision: this.#head, events }
+    return { revision: Math.min(through, this.#head), events }
   }
 
   /** The first kept commit that is not before `revision`. */

@@ -6,6 +6,7 @@ import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/
 import { type ConfigMap, ConfigMaps, Namespaces, Pods, Secrets } from '#apis/core/v1.ts'
 import { ClusterRoleBindings, ClusterRoles, RoleBindings, Roles } from '#apis/rbac/v1.ts'
 import type { ApiClient, Draft } from '#client/api-client.ts'
+import type { ChangeList } from '#control-plane/past/changes.ts'
 import { StatusError } from '#meta/status.ts'
 import { startCluster, type TestCluster } from '#testing/cluster.ts'
 
@@ -155,6 +156,45 @@ describe('the past of a cluster', () => {
     assert.deepEqual(seen, ['ADDED second', 'DELETED first', 'ADDED third'])
   })
 
+  it('lists the changes of an object between two moments', async () => {
+    await using cluster = await twoMinutes()
+    const { client, clock } = cluster
+    await client.delete(ConfigMaps, { namespace, name: 'early' })
+    await clock.advance('10s')
+    const changes = async (range: string, query = ''): Promise<ChangeList> => {
+      const path = `/api/v1/namespaces/${namespace}/configmaps/early${query}`
+      return JSON.parse(await textOf(client.at(range), path)) as ChangeList
+    }
+    const shown = ({ items }: ChangeList): string[] =>
+      items.map(
+        ({ type, time = '', object }) => `${time.slice(14, 19)} ${type} ${(object as ConfigMap).data?.['value']}`,
+      )
+    const all = await changes('rv:0..')
+    assert.deepEqual(shown(all), ['00:00 ADDED old', '01:00 MODIFIED new', '02:00 DELETED new'])
+    assert.equal(all.to.time, '2026-01-01T00:02:10Z')
+    const second = await changes('-100s..-30s')
+    assert.deepEqual(shown(second), ['01:00 MODIFIED new'])
+    assert.equal((second.items[0]?.oldObject as ConfigMap).data?.['value'], 'old')
+    assert.deepEqual(shown(await changes('-5s..')), [])
+    const newest = await changes('rv:0..', '?limit=1')
+    assert.deepEqual([shown(newest), newest.omitted], [['02:00 DELETED new'], 2])
+  })
+
+  it('lists the changes of a collection, and those of Secrets without values', async () => {
+    await using cluster = await twoMinutes()
+    const { client } = cluster
+    await client.create(Secrets, { metadata: { namespace, name: 'login' }, stringData: { password: 'hunter2' } })
+    const path = `/api/v1/namespaces/${namespace}`
+    const maps = JSON.parse(await textOf(client.at('-90s..'), `${path}/configmaps`)) as ChangeList
+    assert.deepEqual(
+      maps.items.map(({ type, object }) => `${type} ${object.metadata.name}`),
+      ['ADDED late', 'MODIFIED early'],
+    )
+    const secrets = await textOf(client.at('-90s..'), `${path}/secrets`)
+    assert.match(secrets, /"password":""/)
+    assert.doesNotMatch(secrets, /aHVudGVyMg|hunter2/)
+  })
+
   it('does not run commands or show logs', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     const { client } = cluster
@@ -225,6 +265,17 @@ describe('users who read the past', () => {
     assert.equal(await mayGet(cluster, '-1s'), undefined)
     await cluster.client.delete(RoleBindings, { namespace, name: 'namespace' })
     assert.equal(await mayGet(cluster, '-1s'), 403)
+  })
+
+  it('see changes only with a permission in all namespaces', async () => {
+    await using cluster = await twoMinutes()
+    await grant(cluster, 'moments')
+    await grant(cluster, 'namespace')
+    await cluster.clock.advance('10s')
+    const changes = (): Promise<unknown> => mayGet(cluster, 'rv:0..')
+    assert.equal(await changes(), 403)
+    await grant(cluster, 'cluster')
+    assert.equal(await changes(), undefined)
   })
 
   it('see nothing of an earlier namespace of the same name', async () => {

@@ -8,6 +8,8 @@ import { type Access, asAuthorize, type Authorizer, resourceAccess } from '#auth
 import type { RequestInfo } from '#auth/request-info.ts'
 import type { User } from '#auth/user.ts'
 
+import { isPastRange } from './past-moment.ts'
+
 /** The permission to read the past at all: no default role but cluster-admin has it. */
 const MOMENTS: Access = resourceAccess({ verb: 'get', group: 'hyperkube.io', version: 'v1', resource: 'moments' })
 
@@ -35,6 +37,7 @@ export function createPastAccess({ authorizer, uidOf, withPast }: PastAccessOpti
     const decision = await today(user, access)
     if (!decision.allowed || !access.isResource || access.namespace === '') return decision
     if ((await today(user, { ...access, namespace: '' })).allowed) return decision
+    if (isPastRange(moment)) return refusal('changes need the permission in all namespaces')
     return withPast(moment, async (past) => {
       const { namespace } = access
       if (!(await asAuthorize(past.authorizer)(user, access)).allowed) return refusal('it was not allowed at that time')

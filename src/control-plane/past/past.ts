@@ -3,16 +3,18 @@ import { Namespaces } from '#apis/core/v1.ts'
 import type { ApiServerParts } from '#apiserver/apiserver.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import type { Authorizer } from '#auth/authorizer.ts'
-import { type Answer, isUpgrade, isWhole } from '#component/requests/call.ts'
+import { type Answer, type Call, isUpgrade, isWhole } from '#component/requests/call.ts'
 import { notFoundPage } from '#component/requests/not-found-page.ts'
-import { failure, resourceExpiredError } from '#meta/status-errors.ts'
+import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
 import { type Backend, type Revision, StorageError } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
+import { prepareValues } from '#storage/encryption/prepared-backend.ts'
 import { revisionOf } from '#storage/revision-of.ts'
 
 import type { Environment } from '../environment.ts'
+import { listChanges } from './changes.ts'
 import { createPastAccess, type NamespacePast } from './past-access.ts'
-import { parsePastMoment } from './past-moment.ts'
+import { isPastRange, parsePastMoment, parsePastRange } from './past-moment.ts'
 import { Pasts } from './pasts.ts'
 
 export interface PastOptions {
@@ -41,10 +43,30 @@ export function createPast(
   })
   closing.defer(() => pasts.close())
   const uidOf = uidsIn(registry)
+  const readable = prepareValues(backend, atRest)
   const withPast = async <T>(moment: string, task: (past: NamespacePast) => Promise<T>): Promise<T> => {
     const { state, release } = await pasts.use(moment, false)
     try {
       return await task({ authorizer: state.authorizer, uidOf: uidsIn(state.registry) })
+    } finally {
+      release()
+    }
+  }
+  const changes = async (call: Call): Promise<Answer> => {
+    const { info } = call
+    const isReading = info.isResource && (info.verb === 'get' || info.verb === 'list') && info.subresource === ''
+    if (!isReading) throw badRequestError('only objects and collections have changes')
+    const range = parsePastRange(info.moment ?? '', clock.now())
+    const [oldest, to] = [(await backend.health()).compactedRevision, known(() => revisionOf(backend, range.to))]
+    const from = Math.max(
+      oldest,
+      'revision' in range.from ? range.from.revision : (backend.revisionAt(range.from.timeMs) ?? 0),
+    )
+    const { state, release } = await pasts.use(`rv:${to}`, false)
+    try {
+      const view = state.registry.find(info)
+      if (view === undefined) return notFoundPage()
+      return await listChanges(call, view, { backend: readable, from, to }).catch(explained)
     } finally {
       release()
     }
@@ -54,6 +76,7 @@ export function createPast(
     async past(call) {
       if (call.method !== 'GET' && call.method !== 'HEAD') throw readOnly()
       const { info } = call
+      if (isPastRange(info.moment ?? '')) return changes(call)
       const { state, release } = await pasts.use(info.moment ?? '', info.verb === 'watch')
       try {
         return holding((await state.answer(call)) ?? notFoundPage(), release)

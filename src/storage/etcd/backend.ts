@@ -127,7 +127,8 @@ export class EtcdBackend implements Backend {
   }
 
   watch(options: WatchOptions): AsyncIterable<WatchBatch> {
-    return this.#watcher.watch(options)
+    const { through } = options
+    return through === undefined ? this.#watcher.watch(options) : untilRevision(this.#watcher.watch(options), through)
   }
 
   async compact(revision: Revision): Promise<void> {
@@ -281,6 +282,15 @@ export class EtcdBackend implements Backend {
       if (!(error instanceof StorageError) || error.code !== 'compacted') throw error
       await this.#compactedError(revision, error)
     }
+  }
+}
+
+/** The last revision is known to be complete with the next progress of the watch. */
+async function* untilRevision(batches: AsyncIterable<WatchBatch>, through: Revision): AsyncGenerator<WatchBatch> {
+  for await (const { revision, events } of batches) {
+    const wanted = events.filter(({ modRevision }) => modRevision <= through)
+    if (wanted.length > 0) yield { revision: Math.min(revision, through), events: wanted }
+    if (revision >= through) return
   }
 }
 

@@ -1,0 +1,110 @@
+/** Answers `GET /past/<from>..<to>/…` of an object or a collection: its changes between two moments, oldest first. */
+import type { View } from '#apiserver/handlers/view.ts'
+import type { Call, WholeAnswer } from '#component/requests/call.ts'
+import { encodeJson } from '#meta/codec/encode-json.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { badRequestError } from '#meta/status-errors.ts'
+import { timeOf } from '#meta/time.ts'
+import { type Backend, type KeyValue, prefixEnd, type Revision, type StorageEvent } from '#storage/backend.ts'
+
+/** Of the kind ChangeList in hyperkube.io/v1. */
+export interface ChangeList {
+  readonly kind: 'ChangeList'
+  readonly apiVersion: 'hyperkube.io/v1'
+  /** The part of the history that the list covers: it may begin later than the request. */
+  readonly from: PointInTime
+  readonly to: PointInTime
+  /** The number of older changes that the limit left out. */
+  readonly omitted: number
+  readonly items: readonly Change[]
+}
+
+export interface PointInTime {
+  readonly resourceVersion: string
+  /** Absent: the store does not know it. */
+  readonly time?: string
+}
+
+export interface Change extends PointInTime {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  /** After the change; before it, if the object was deleted. */
+  readonly object: KubeObject
+  /** Before the change, if no other change in the list has it. */
+  readonly oldObject?: KubeObject
+}
+
+export interface ChangesOptions {
+  readonly backend: Pick<Backend, 'watch' | 'timeOf'>
+  /** The changes after it, up to and including `to`. */
+  readonly from: Revision
+  readonly to: Revision
+}
+
+const USUAL_LIMIT = 500
+const MAX_LIMIT = 10_000
+
+/** `view` is of a registry at any time that has the kind. Fails with `compacted` if the store has dropped the changes. */
+export async function listChanges(call: Call, view: View, { backend, from, to }: ChangesOptions): Promise<WholeAnswer> {
+  const limit = limitOf(call)
+  const events: StorageEvent[] = []
+  let omitted = 0
+  for await (const event of eventsOf(call, view, { backend, from, to })) {
+    events.push(event)
+    if (events.length > limit) omitted += events.splice(0, events.length - limit).length
+  }
+  const pointOf = (revision: Revision): PointInTime => {
+    const timeMs = backend.timeOf(revision)
+    return { resourceVersion: String(revision), ...(timeMs !== undefined && { time: timeOf(timeMs) }) }
+  }
+  const list: ChangeList = {
+    kind: 'ChangeList',
+    apiVersion: 'hyperkube.io/v1',
+    from: pointOf(from),
+    to: pointOf(to),
+    omitted,
+    items: changesOf(events, (item) => view.representation.objectOf(view.store.read(item)), pointOf),
+  }
+  return { status: 200, contentType: 'application/json', body: Buffer.from(encodeJson(list)) }
+}
+
+async function* eventsOf(
+  { info, signal }: Call,
+  { store, resource }: View,
+  { backend, from, to }: ChangesOptions,
+): AsyncGenerator<StorageEvent> {
+  if (from >= to) return
+  const { prefix } = store.collection
+  const isOne = info.name !== ''
+  const folder = info.namespace === '' ? prefix : `${prefix}${info.namespace}/`
+  const start = isOne ? store.keyOf(resource.kind.namespaced ? info.namespace : '', info.name) : folder
+  const end = isOne ? `${start}\0` : prefixEnd(start)
+  for await (const { events } of backend.watch({ start, end, from: from + 1, through: to, signal })) yield* events
+}
+
+function changesOf(
+  events: readonly StorageEvent[],
+  read: (item: KeyValue) => KubeObject,
+  pointOf: (revision: Revision) => PointInTime,
+): Change[] {
+  const seen = new Set<string>()
+  return events.map((event): Change => {
+    const { key, type, previous, modRevision } = event
+    const isNew = previous === undefined
+    const hasOld = !isNew && type === 'put' && !seen.has(key)
+    seen.add(key)
+    return {
+      ...pointOf(modRevision),
+      type: type === 'delete' ? 'DELETED' : isNew ? 'ADDED' : 'MODIFIED',
+      object: read(type === 'delete' ? (previous as KeyValue) : event),
+      ...(hasOld && { oldObject: read(previous) }),
+    }
+  })
+}
+
+function limitOf({ query }: Call): number {
+  const text = query.get('limit') ?? String(USUAL_LIMIT)
+  const limit = Number(text)
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    throw badRequestError(`the limit "${text}" is not a number from 1 to ${MAX_LIMIT}`)
+  return limit
+}
