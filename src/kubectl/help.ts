@@ -13,6 +13,7 @@ const HEADINGS = [
   'Deploy Commands:',
   'Cluster Management Commands:',
   'Troubleshooting and Debugging Commands:',
+  'History Commands:',
   'Advanced Commands:',
   'Settings Commands:',
   PLUGINS,

@@ -66,6 +66,10 @@ export const COMMANDS: readonly CommandRow[] = [
     row('events', 'List events', async () => (await import('./events.ts')).events),
   ),
   ...under(
+    'History Commands:',
+    row('history', 'List the changes of an object', async () => (await import('./history.ts')).history),
+  ),
+  ...under(
     'Advanced Commands:',
     row('diff', 'Compare live objects with the result of apply', async () => (await import('./diff.ts')).diff),
     row('apply', 'Apply a configuration to a resource', async () => (await import('./apply.ts')).apply),
