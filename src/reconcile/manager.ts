@@ -10,6 +10,7 @@ import { EventRecorder } from '#client/events/event-recorder.ts'
 import { Informers } from '#client/informers.ts'
 import { aborted } from '#lib/abort.ts'
 import { createItemBackoff } from '#lib/backoff.ts'
+import { causeOf, KeyCauses, withCauses } from '#lib/causes.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
 import type { Registry } from '#lib/metrics/metrics.ts'
@@ -74,8 +75,8 @@ export async function runControllers<S>(options: ManagerOptions<S>, signal: Abor
   const running = await prepared(
     allowed(options).map((controller) => runningOf(options, controller, { informers, signal, meters, queueMetrics })),
   )
-  for (const { controller, queue, context, kinds } of running) {
-    for (const watch of controller.watches) listen(informers, watch, queue, context)
+  for (const { controller, queue, causes, context, kinds } of running) {
+    for (const watch of controller.watches) listen(informers, watch, { queue, causes }, context)
     for (const kind of kinds) informers.of(kind)
   }
   const isOver = aborted(signal)
@@ -105,7 +106,7 @@ function runningOf<S>(
   })
   const kinds = [...controller.watches.map(({ kind }) => kind), ...(controller.reads ?? [])]
   const context = contextOf(options, controller, { ...shared, cache: new Cache(shared.informers, kinds), queue })
-  return { controller, queue, context, kinds, workersOf: options.workersOf }
+  return { controller, queue, causes: new KeyCauses(), context, kinds, workersOf: options.workersOf }
 }
 
 /** The controllers whose `prepare` returned true. */
@@ -206,14 +207,21 @@ function readText(path: string): Promise<string> {
 function listen<S>(
   informers: Informers,
   watch: Watch<KubeObject, S>,
-  queue: WorkQueue<string>,
+  { queue, causes }: Pick<RunningController<S>, 'queue' | 'causes'>,
   { cache, expectations, settings }: ControllerContext<S>,
 ): void {
   const delayMs = typeof watch.delayMs === 'function' ? watch.delayMs(settings) : (watch.delayMs ?? 0)
-  const add = (key: string): void => (delayMs > 0 ? queue.addAfter(key, delayMs) : queue.add(key))
+  const addAll = (keys: Iterable<string>, object: KubeObject): void => {
+    const cause = causeOf(watch.kind, object)
+    for (const key of keys) {
+      causes.add(key, cause)
+      if (delayMs > 0) queue.addAfter(key, delayMs)
+      else queue.add(key)
+    }
+  }
   const wake = (object: KubeObject): readonly string[] => {
     const keys = watch.keysOf(object, cache)
-    for (const key of keys) add(key)
+    addAll(keys, object)
     return keys
   }
   const isExpected = watch.isExpected === true
@@ -230,7 +238,7 @@ function listen<S>(
       // A terminating object counts as deleted for Expectations.
       if (isExpected && isGoing) for (const key of former) expectations.sawDeletion(key, object)
       // Each key once: adding a key during its reconcile enqueues it again.
-      for (const key of new Set([...former, ...watch.keysOf(object, cache)])) add(key)
+      addAll(new Set([...former, ...watch.keysOf(object, cache)]), object)
     },
     deleted(object) {
       for (const key of wake(object)) if (isExpected) expectations.sawDeletion(key, object)
@@ -242,12 +250,14 @@ interface RunningController<S> {
   readonly workersOf: ManagerOptions<S>['workersOf']
   readonly controller: Controller<S>
   readonly queue: WorkQueue<string>
+  /** The objects whose changes added the keys. */
+  readonly causes: KeyCauses
   readonly context: ControllerContext<S>
   /** All watched and read kinds. */
   readonly kinds: readonly Kind[]
 }
 
-async function work<S>({ controller, queue, context, workersOf }: RunningController<S>): Promise<void> {
+async function work<S>({ controller, queue, causes, context, workersOf }: RunningController<S>): Promise<void> {
   const { name, maxRetries } = controller
   const { log, signal, settings } = context
   const workers = workersOf?.(name, settings) ?? controller.workers ?? DEFAULT_WORKERS
@@ -259,7 +269,7 @@ async function work<S>({ controller, queue, context, workersOf }: RunningControl
     workers,
     ...(maxRetries !== undefined && { maxRetries }),
     signal,
-    handle: (key) => controller.reconcile(key, context).catch(unlessNamespaceGoes),
+    handle: (key) => withCauses(causes.take(key), () => controller.reconcile(key, context).catch(unlessNamespaceGoes)),
     onError(error, key) {
       // A conflict is normal and retried at once.
       if (!signal.aborted && !isConflict(error) && !(error instanceof NotYet))

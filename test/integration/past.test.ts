@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
+import { Deployments } from '#apis/apps/v1.ts'
 import { type ConfigMap, ConfigMaps, Namespaces, Pods, Secrets } from '#apis/core/v1.ts'
 import { ClusterRoleBindings, ClusterRoles, RoleBindings, Roles } from '#apis/rbac/v1.ts'
 import type { ApiClient, Draft } from '#client/api-client.ts'
@@ -193,6 +194,29 @@ describe('the past of a cluster', () => {
     const secrets = await textOf(client.at('-90s..'), `${path}/secrets`)
     assert.match(secrets, /"password":""/)
     assert.doesNotMatch(secrets, /aHVudGVyMg|hunter2/)
+  })
+
+  it('lists who made the changes, and because of which objects', async () => {
+    await using cluster = await startCluster({ clock: 'virtual' })
+    const { client } = cluster
+    const labels = { app: 'web' }
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'web:1' }] } }
+    const spec = { replicas: 1, selector: { matchLabels: labels }, template }
+    await client.apply(Deployments, { metadata: { namespace, name: 'web' }, spec }, FORCED)
+    await cluster.settle()
+    const changesOf = async (path: string): Promise<ChangeList['items']> =>
+      (JSON.parse(await textOf(client.at('rv:0..'), path)) as ChangeList).items
+    const folder = `/namespaces/${namespace}`
+    const [deployment] = await changesOf(`/apis/apps/v1${folder}/deployments`)
+    const [set] = await changesOf(`/apis/apps/v1${folder}/replicasets`)
+    const [pod, bound] = await changesOf(`/api/v1${folder}/pods`)
+    assert.deepEqual([deployment?.by?.user, deployment?.by?.because], ['kubernetes-admin', []])
+    assert.equal(set?.by?.user, 'system:serviceaccount:kube-system:deployment-controller')
+    assert.deepEqual(set.by.because, [`deployments.apps/default/web@${deployment?.resourceVersion}`])
+    assert.equal(pod?.by?.user, 'system:serviceaccount:kube-system:replicaset-controller')
+    assert.deepEqual(pod.by.because, [`replicasets.apps/default/${set.object.metadata.name}@${set.resourceVersion}`])
+    assert.equal(bound?.by?.user, 'system:kube-scheduler')
+    assert.deepEqual(bound.by.because, [`pods/default/${pod.object.metadata.name}@${pod.resourceVersion}`])
   })
 
   it('does not run commands or show logs', async () => {

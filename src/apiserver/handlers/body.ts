@@ -189,6 +189,7 @@ class CallRequest implements WriteRequest {
   readonly annotate: WriteRequest['annotate']
   readonly deadlineMs: number | undefined
   readonly bodyBytes: number | undefined
+  readonly auditId: string
   private readonly call: Call
 
   constructor(call: Call, kind: BodyKind, options: WriteOptions) {
@@ -205,6 +206,7 @@ class CallRequest implements WriteRequest {
     this.annotate = audit && ((key, value, from) => audit.annotate(key, value, from))
     this.deadlineMs = call.deadlineMs
     this.bodyBytes = call.bodyBytes
+    this.auditId = call.auditId
     this.call = call
   }
 

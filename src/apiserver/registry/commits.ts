@@ -14,6 +14,7 @@ import type { Resource } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 import { SharedLeases } from './shared-leases.ts'
 import { isLarge } from './sizes.ts'
+import type { NotedRequest } from './trail.ts'
 import type { VersionConverter } from './version-converter.ts'
 
 export interface CommitOptions {
@@ -66,7 +67,10 @@ export class Commits {
     let entry: Entry | undefined
     try {
       const result = await this.#commit({ key, value, expected: current?.modRevision ?? 0 }, request)
-      if (result.ok) ({ revision } = result)
+      if (result.ok) {
+        ;({ revision } = result)
+        this.#options.services.trail.note(revision, request)
+      }
     } catch (cause) {
       const error = this.#failure(cause)
       const { managedFields, ...metadata } = object.metadata
@@ -116,8 +120,11 @@ export class Commits {
   /** False if another writer changed it meanwhile. */
   async remove({ key, modRevision }: Entry, request: Writing): Promise<boolean> {
     const write = { key, value: null, expected: modRevision }
+    const { backend, trail } = this.#options.services
     try {
-      return (await this.#options.services.backend.commit([write], this.#signalOf(request))).ok
+      const { ok, revision } = await backend.commit([write], this.#signalOf(request))
+      if (ok) trail.note(revision, request)
+      return ok
     } catch (cause) {
       throw this.#failure(cause)
     }
@@ -141,4 +148,4 @@ export class Commits {
   }
 }
 
-type Writing = Pick<WriteRequest, 'signal' | 'isApply' | 'bodyBytes'>
+type Writing = NotedRequest & Pick<WriteRequest, 'signal' | 'isApply' | 'bodyBytes'>

@@ -30,6 +30,7 @@ import { addedGroups, builtInGroups } from './served-groups.ts'
 import type { Services } from './services.ts'
 import { BUILT_IN } from './shapes.ts'
 import { Store, type StoreOptions } from './store.ts'
+import { Trail } from './trail.ts'
 import { VersionConverter } from './version-converter.ts'
 import type { VirtualResource } from './virtual.ts'
 import { SYSTEM_USER, Writer } from './writer.ts'
@@ -54,7 +55,7 @@ export interface ServedResource {
 
 export interface RegistryParts extends Omit<
   Services,
-  'admission' | 'objects' | 'writer' | 'memos' | 'answers' | 'yaml' | 'metrics'
+  'admission' | 'objects' | 'writer' | 'trail' | 'memos' | 'answers' | 'yaml' | 'metrics'
 > {
   readonly admission: (registry: Registry) => Admission
   /** Not registered anywhere by default. */
@@ -104,6 +105,7 @@ export class Registry implements ObjectReader {
       admission: admission(this),
       objects: this,
       writer: this.writer,
+      trail: new Trail(),
       memos: new ByteMemo(MEMO_BYTES),
       answers: createMemoryBudget(ANSWER_ROOM),
       yaml,

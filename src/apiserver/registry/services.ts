@@ -14,6 +14,7 @@ import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 import type { Admission } from './admission.ts'
 import type { ByteMemo } from './byte-memo.ts'
 import type { ObjectReader, ObjectWriter } from './resource.ts'
+import type { Trail } from './trail.ts'
 
 export interface Services {
   readonly backend: Backend
@@ -26,6 +27,8 @@ export interface Services {
   readonly writer: ObjectWriter
   readonly isEnabled: (gate: string) => boolean
   readonly allowPrivileged: boolean
+  /** The writers of the newest revisions. */
+  readonly trail: Trail
   /** Cached encodings. */
   readonly memos: ByteMemo
   /** The memory budget of large lists. */
@@ -57,6 +60,8 @@ export interface WriteRequest {
   readonly user: User
   /** The request's verb; `update` without a request. */
   readonly verb?: string
+  /** Absent without a request. */
+  readonly auditId?: string
   readonly dryRun: boolean
   /** The field manager. */
   readonly manager: string

@@ -1,5 +1,6 @@
 /** Answers `GET /past/<from>..<to>/…` of an object or a collection: its changes between two moments, oldest first. */
 import type { View } from '#apiserver/handlers/view.ts'
+import type { Trail, WriteNote } from '#apiserver/registry/trail.ts'
 import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -31,10 +32,13 @@ export interface Change extends PointInTime {
   readonly object: KubeObject
   /** Before the change, if no other change in the list has it. */
   readonly oldObject?: KubeObject
+  /** Absent: not known. */
+  readonly by?: WriteNote
 }
 
 export interface ChangesOptions {
   readonly backend: Pick<Backend, 'watch' | 'timeOf'>
+  readonly trail: Trail
   /** The changes after it, up to and including `to`. */
   readonly from: Revision
   readonly to: Revision
@@ -44,11 +48,15 @@ const USUAL_LIMIT = 500
 const MAX_LIMIT = 10_000
 
 /** `view` is of a registry at any time that has the kind. Fails with `compacted` if the store has dropped the changes. */
-export async function listChanges(call: Call, view: View, { backend, from, to }: ChangesOptions): Promise<WholeAnswer> {
+export async function listChanges(
+  call: Call,
+  view: View,
+  { backend, trail, from, to }: ChangesOptions,
+): Promise<WholeAnswer> {
   const limit = limitOf(call)
   const events: StorageEvent[] = []
   let omitted = 0
-  for await (const event of eventsOf(call, view, { backend, from, to })) {
+  for await (const event of eventsOf(call, view, { backend, trail, from, to })) {
     events.push(event)
     if (events.length > limit) omitted += events.splice(0, events.length - limit).length
   }
@@ -62,7 +70,11 @@ export async function listChanges(call: Call, view: View, { backend, from, to }:
     from: pointOf(from),
     to: pointOf(to),
     omitted,
-    items: changesOf(events, (item) => view.representation.objectOf(view.store.read(item)), pointOf),
+    items: changesOf(events, {
+      read: (item) => view.representation.objectOf(view.store.read(item)),
+      pointOf,
+      by: (revision) => trail.of(revision),
+    }),
   }
   return { status: 200, contentType: 'application/json', body: Buffer.from(encodeJson(list)) }
 }
@@ -83,8 +95,15 @@ async function* eventsOf(
 
 function changesOf(
   events: readonly StorageEvent[],
-  read: (item: KeyValue) => KubeObject,
-  pointOf: (revision: Revision) => PointInTime,
+  {
+    read,
+    pointOf,
+    by,
+  }: {
+    readonly read: (item: KeyValue) => KubeObject
+    readonly pointOf: (revision: Revision) => PointInTime
+    readonly by: (revision: Revision) => WriteNote | undefined
+  },
 ): Change[] {
   const seen = new Set<string>()
   return events.map((event): Change => {
@@ -92,11 +111,13 @@ function changesOf(
     const isNew = previous === undefined
     const hasOld = !isNew && type === 'put' && !seen.has(key)
     seen.add(key)
+    const note = by(modRevision)
     return {
       ...pointOf(modRevision),
       type: type === 'delete' ? 'DELETED' : isNew ? 'ADDED' : 'MODIFIED',
       object: read(type === 'delete' ? (previous as KeyValue) : event),
       ...(hasOld && { oldObject: read(previous) }),
+      ...(note !== undefined && { by: note }),
     }
   })
 }

@@ -66,7 +66,9 @@ export function createPast(
     try {
       const view = state.registry.find(info)
       if (view === undefined) return notFoundPage()
-      return await listChanges(call, view, { backend: readable, from, to }).catch(explained)
+      return await listChanges(call, view, { backend: readable, trail: registry.services.trail, from, to }).catch(
+        explained,
+      )
     } finally {
       release()
     }

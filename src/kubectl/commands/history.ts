@@ -26,6 +26,8 @@ const FLAGS = {
   limit: flag(int, 500, 'Show at most so many changes, the newest.'),
 }
 
+const NOTHING = '<none>'
+
 /** The kind ChangeList of the server. */
 interface ChangeList {
   readonly omitted: number
@@ -36,7 +38,9 @@ interface ChangeList {
 export const history: Command = defineCommand({
   name: 'history',
   use: '(TYPE NAME | TYPE/NAME) [--fields=spec] [--from=MOMENT] [--to=MOMENT] [options]',
-  long: 'List the changes of an object: when, by which manager, and which fields. Deleted objects have a history too.',
+  long:
+    'List the changes of an object: when, by whom, which fields, and because of which changes of other objects. ' +
+    'Deleted objects have a history too.',
   examples: `# List the changes of a deployment
 kubectl history deployment/web
 
@@ -87,9 +91,11 @@ async function changesOf({ flags, session }: HistoryInvocation, kind: ServedKind
 
 function tableOf(rows: readonly HistoryRow[]): string {
   const table = new TabWriter()
-  table.write('TIME\tVERSION\tMANAGER\tCHANGE\n')
-  for (const { time, version, managers, change } of rows) {
-    table.write(`${[time, version, managers, change].map(escapeTerminal).join('\t')}\n`)
+  const hasCauses = rows.some(({ because }) => because !== '')
+  table.write(`TIME\tVERSION\tWHO\tCHANGE${hasCauses ? '\tBECAUSE OF' : ''}\n`)
+  for (const { time, version, who, change, because } of rows) {
+    const cells = [time, version, who, change, ...(hasCauses ? [because || NOTHING] : [])]
+    table.write(`${cells.map(escapeTerminal).join('\t')}\n`)
   }
   return table.flush()
 }

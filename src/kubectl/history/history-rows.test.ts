@@ -22,7 +22,7 @@ function change(type: ListedChange['type'], version: number, object: KubeObject,
 }
 
 function texts(changes: readonly ListedChange[], fields: readonly string[] = []): string[] {
-  return historyRows(changes, fields).map((row) => `${row.version} ${row.managers}: ${row.change}`)
+  return historyRows(changes, fields).map((row) => `${row.version} ${row.who}: ${row.change}`)
 }
 
 const ALL = [
@@ -40,6 +40,12 @@ describe('historyRows()', () => {
       '3 <unknown>: status.replicas: + 2',
       '4 <unknown>: deleted',
     ])
+  })
+
+  it('names the user and the causes if the server knows them', () => {
+    const by = { user: 'ann', because: ['pods/default/a@7', 'nodes/one@8'] }
+    const [row] = historyRows([{ ...change('DELETED', 4, deployment(2, 'hpa')), by }], [])
+    assert.deepEqual([row?.who, row?.because], ['ann', 'pods/default/a@7, nodes/one@8'])
   })
 
   it('starts with the version that the server sends along', () => {

@@ -12,13 +12,18 @@ export interface ListedChange {
   readonly object: KubeObject
   /** Before the change, if no earlier item has it. */
   readonly oldObject?: KubeObject
+  /** Absent: the server does not know the writer. */
+  readonly by?: { readonly user: string; readonly because: readonly string[] }
 }
 
 export interface HistoryRow {
   readonly time: string
   readonly version: string
-  readonly managers: string
+  /** The user; if the server does not know the user, the field managers. */
+  readonly who: string
   readonly change: string
+  /** The objects whose changes led to it; empty: not known, or a person. */
+  readonly because: string
 }
 
 const MAX_FIELDS = 3
@@ -32,10 +37,14 @@ export function historyRows(changes: readonly ListedChange[], fields: readonly s
     known = change.type === 'DELETED' ? undefined : change.object
     const text = textOf(change, before, fields)
     if (text === undefined) return []
-    const managers = change.type === 'DELETED' ? [] : changingManagers(before, change.object)
-    const { time = UNKNOWN, resourceVersion: version } = change
-    return [{ time, version, managers: managers.join(',') || UNKNOWN, change: text }]
+    const { time = UNKNOWN, resourceVersion: version, by } = change
+    const who = by?.user ?? (managersOf(change, before).join(',') || UNKNOWN)
+    return [{ time, version, who, change: text, because: by?.because.join(', ') ?? '' }]
   })
+}
+
+function managersOf({ type, object }: ListedChange, before: KubeObject | undefined): readonly string[] {
+  return type === 'DELETED' ? [] : changingManagers(before, object)
 }
 
 /** Undefined: nothing that is to be shown. */

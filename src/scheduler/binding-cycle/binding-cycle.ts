@@ -1,5 +1,7 @@
 /** The binding cycle of a pod: Permit, PreBind, Bind. It can be canceled until Bind starts. */
+import { Pods } from '#apis/core/v1.ts'
 import { onAbort } from '#lib/abort.ts'
+import { causeOf, withCauses } from '#lib/causes.ts'
 
 import type { Extender } from '../decision/extender.ts'
 import { statusOf } from '../decision/metering.ts'
@@ -41,7 +43,7 @@ export class BindingCycle {
   async run(assignment: Assignment, permitted: Permission | undefined): Promise<PluginRefusal | undefined> {
     const isReady = permitted === undefined && !hasPreBindWork(assignment)
     const unready = isReady ? undefined : await this.#prepare(assignment, permitted)
-    return unready ?? (await this.#bindingLimiter.run(() => this.#bind(assignment)))
+    return unready ?? (await this.#bindingLimiter.run(() => this.#bindBecause(assignment)))
   }
 
   /** Records the duration of all plugins of an extension point, for one pod. */
@@ -78,6 +80,11 @@ export class BindingCycle {
     } finally {
       this.#cancellations.delete(pod.uid)
     }
+  }
+
+  /** The binding names the pod as its cause. */
+  #bindBecause(assignment: Assignment): Promise<PluginRefusal | undefined> {
+    return withCauses([causeOf(Pods, assignment.pod.pod)], () => this.#bind(assignment))
   }
 
   /** An extender that binds runs before the plugins. */

@@ -26,11 +26,11 @@ describe('kubectl history', () => {
 
   it('lists the changes of a deleted object', async () => {
     assert.deepEqual(await shown('history deployment/web'), [
-      'TIME                   VERSION   MANAGER          CHANGE',
-      'kubectl-create   created',
-      'kubectl-set      spec.template.spec.containers[nginx].image: nginx:1 → nginx:2',
-      'kubectl          spec.replicas: 1 → 3',
-      '<unknown>        deleted',
+      'TIME                   VERSION   WHO     CHANGE',
+      'admin   created',
+      'admin   spec.template.spec.containers[nginx].image: nginx:1 → nginx:2',
+      'admin   spec.replicas: 1 → 3',
+      'admin   deleted',
     ])
   })
 
@@ -41,7 +41,7 @@ describe('kubectl history', () => {
       ['created', 'spec.replicas: 1 → 3', 'deleted'],
     )
     assert.match((await shown('history deployment/web --to=-1h')).join(), /does not reach back to/)
-    assert.deepEqual((await shown('history deployment/web --limit=1')).slice(-1), ['<unknown>   deleted'])
+    assert.deepEqual((await shown('history deployment/web --limit=1')).slice(-1), ['admin   deleted'])
   })
 
   it('prints all versions as YAML', async () => {
