@@ -12,6 +12,7 @@ import type { Rejection } from '#kubelet/pod/admission-rules.ts'
 import { ALLOCATABLE_ENFORCED, type EventSpec, nodeIs, rebooted, STARTING } from '#kubelet/pod/events.ts'
 import { AllocatedResources } from '#kubelet/pod/pod-admission.ts'
 import { statusPatch } from '#kubelet/pod/status-patch.ts'
+import { causeOf, withCauses } from '#lib/causes.ts'
 import { formatIp, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import type { Random } from '#lib/random.ts'
 import { isAlreadyExists, isConflict, isNotFound } from '#meta/status.ts'
@@ -200,7 +201,11 @@ export class SimulatedNode implements Host {
    * Patches the changed status and deletes the pod when it is over. Returns true if it is gone. Rejects for a retry
    * after a conflict with another write or another pod of that name.
    */
-  async reportPod(simulatedPod: SimulatedPod): Promise<boolean> {
+  reportPod(simulatedPod: SimulatedPod): Promise<boolean> {
+    return withCauses([causeOf(Pods, simulatedPod.pod)], () => this.#reportPod(simulatedPod))
+  }
+
+  async #reportPod(simulatedPod: SimulatedPod): Promise<boolean> {
     const { client } = this.#options
     const { namespace, name = '', uid = '', deletionTimestamp } = simulatedPod.pod.metadata
     const status = simulatedPod.status(client.clock.now())

@@ -209,7 +209,7 @@ describe('the past of a cluster', () => {
     const folder = `/namespaces/${namespace}`
     const [deployment] = await changesOf(`/apis/apps/v1${folder}/deployments`)
     const [set] = await changesOf(`/apis/apps/v1${folder}/replicasets`)
-    const [pod, bound] = await changesOf(`/api/v1${folder}/pods`)
+    const [pod, bound, running] = await changesOf(`/api/v1${folder}/pods`)
     assert.deepEqual([deployment?.by?.user, deployment?.by?.because], ['kubernetes-admin', []])
     assert.equal(set?.by?.user, 'system:serviceaccount:kube-system:deployment-controller')
     assert.deepEqual(set.by.because, [`deployments.apps/default/web@${deployment?.resourceVersion}`])
@@ -217,6 +217,8 @@ describe('the past of a cluster', () => {
     assert.deepEqual(pod.by.because, [`replicasets.apps/default/${set.object.metadata.name}@${set.resourceVersion}`])
     assert.equal(bound?.by?.user, 'system:kube-scheduler')
     assert.deepEqual(bound.by.because, [`pods/default/${pod.object.metadata.name}@${pod.resourceVersion}`])
+    assert.match(running?.by?.user ?? '', /^system:node:/)
+    assert.deepEqual(running?.by?.because, [`pods/default/${pod.object.metadata.name}@${bound.resourceVersion}`])
   })
 
   it('does not run commands or show logs', async () => {
