@@ -105,7 +105,7 @@ export class Registry implements ObjectReader {
       admission: admission(this),
       objects: this,
       writer: this.writer,
-      trail: new Trail(),
+      trail: new Trail(services.clock),
       memos: new ByteMemo(MEMO_BYTES),
       answers: createMemoryBudget(ANSWER_ROOM),
       yaml,

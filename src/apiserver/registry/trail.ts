@@ -3,6 +3,8 @@
  * writes of other servers, the writer is not known.
  */
 import { activeCauses, type Cause } from '#lib/causes.ts'
+import type { Clock } from '#lib/clock.ts'
+import { HISTORY_WINDOW_MS } from '#storage/auto-compaction.ts'
 import type { Revision } from '#storage/backend.ts'
 
 import type { WriteRequest } from './services.ts'
@@ -20,22 +22,38 @@ export interface WriteNote {
 
 const MAX_NOTES = 50_000
 
+interface Kept {
+  readonly note: WriteNote
+  readonly atMs: number
+}
+
 export type NotedRequest = Pick<WriteRequest, 'user' | 'verb' | 'manager' | 'auditId'>
 
 export class Trail {
+  readonly #clock: Pick<Clock, 'elapsed'>
   /** In order of insertion, so that the first is the oldest. */
-  readonly #notes = new Map<Revision, WriteNote>()
+  readonly #notes = new Map<Revision, Kept>()
+
+  constructor(clock: Pick<Clock, 'elapsed'>) {
+    this.#clock = clock
+  }
 
   note(revision: Revision, { user, verb = 'update', manager, auditId = '' }: NotedRequest): void {
-    this.#notes.set(revision, { user: user.name, verb, manager, auditId, because: activeCauses() })
-    if (this.#notes.size <= MAX_NOTES) return
-    for (const oldest of this.#notes.keys()) {
-      this.#notes.delete(oldest)
-      return
-    }
+    const atMs = this.#clock.elapsed()
+    this.#notes.set(revision, { note: { user: user.name, verb, manager, auditId, because: activeCauses() }, atMs })
+    this.#forget(atMs - HISTORY_WINDOW_MS)
   }
 
   of(revision: Revision): WriteNote | undefined {
-    return this.#notes.get(revision)
+    return this.#notes.get(revision)?.note
+  }
+
+  /** Two at a time: more than are added. */
+  #forget(beforeMs: number): void {
+    let left = 2
+    for (const [revision, { atMs }] of this.#notes) {
+      if (left-- === 0 || (atMs >= beforeMs && this.#notes.size <= MAX_NOTES)) return
+      this.#notes.delete(revision)
+    }
   }
 }
