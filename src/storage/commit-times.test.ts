@@ -58,10 +58,10 @@ describe('CommitTimes', () => {
         for (const [at, its] of all.filter(([at]) => at >= known)) {
           assert.equal(Math.floor((times.timeOf(at) ?? 0) / 1000), its)
         }
-        const askedSecond = 990 + (probe % 60)
-        const before = all.filter(([, its]) => its <= askedSecond)
-        const next = all.find(([, its]) => its > askedSecond)
-        const found = times.revisionAt(askedSecond * 1000, revision)
+        const targetSecond = 990 + (probe % 60)
+        const before = all.filter(([, its]) => its <= targetSecond)
+        const next = all.find(([, its]) => its > targetSecond)
+        const found = times.revisionAt(targetSecond * 1000, revision)
         if (found !== undefined) assert.equal(found, next === undefined ? revision : next[0] - 1)
         else assert.ok((before.at(-1)?.[0] ?? 0) <= kept)
       }),

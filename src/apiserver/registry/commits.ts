@@ -7,6 +7,7 @@ import type { KubeObject } from '#meta/object.ts'
 import type { CommitResult, Revision, Write } from '#storage/backend.ts'
 import type { Resting } from '#storage/encryption/at-rest.ts'
 
+import type { NotedRequest } from '../trail/trail.ts'
 import type { Entry, EntryMaker } from './entry.ts'
 import { isTooLarge, storageFailure } from './errors.ts'
 import type { PendingWrites } from './pending-writes.ts'
@@ -14,7 +15,6 @@ import type { Resource } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 import { SharedLeases } from './shared-leases.ts'
 import { isLarge } from './sizes.ts'
-import type { NotedRequest } from './trail.ts'
 import type { VersionConverter } from './version-converter.ts'
 
 export interface CommitOptions {

@@ -11,10 +11,10 @@ import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
+import type { Trail } from '../trail/trail.ts'
 import type { Admission } from './admission.ts'
 import type { ByteMemo } from './byte-memo.ts'
 import type { ObjectReader, ObjectWriter } from './resource.ts'
-import type { Trail } from './trail.ts'
 
 export interface Services {
   readonly backend: Backend

@@ -1,6 +1,6 @@
 /** Answers `GET /past/<from>..<to>/…` of an object or a collection: its changes between two moments, oldest first. */
 import type { View } from '#apiserver/handlers/view.ts'
-import type { Trail, WriteNote } from '#apiserver/registry/trail.ts'
+import type { Trail, WriteNote } from '#apiserver/trail/trail.ts'
 import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import type { KubeObject } from '#meta/object.ts'

@@ -1,6 +1,6 @@
 /**
- * The open past states of a server. Each takes about as much memory as the watch cache, so there are few, and one that
- * nobody has used for a minute is closed.
+ * The open past states of a server. Each takes about as much memory as the watch cache, so there are few, and one
+ * without a request for a minute is closed.
  */
 import { type Clock, every } from '#lib/clock.ts'
 import { tooManyRequestsError } from '#meta/status-errors.ts'
@@ -90,7 +90,7 @@ export class Pasts {
     return open
   }
 
-  /** Closes the state that nobody has used for the longest time. Throws 429 if all are in use. */
+  /** Closes the state whose last request is the longest ago. Throws 429 if all are in use. */
   #makeRoom(): void {
     const unused = [...this.#open].filter(([, { users }]) => users === 0)
     const [oldest] = unused.sort(([, a], [, b]) => a.usedMs - b.usedMs)

@@ -57,7 +57,7 @@ function joined(path: string, name: string, isElement: boolean): string {
 
 /**
  * The managers that wrote between the two versions, newest first. A manager that only lost fields keeps its time; one
- * that writes twice in a second does too, and is named if nobody else wrote.
+ * that writes twice in a second does too, and is named if no other manager wrote.
  */
 export function changingManagers(before: KubeObject | undefined, after: KubeObject): string[] {
   const known = before?.metadata.managedFields ?? []

@@ -7,8 +7,6 @@ import type { Clock } from '#lib/clock.ts'
 import { HISTORY_WINDOW_MS } from '#storage/auto-compaction.ts'
 import type { Revision } from '#storage/backend.ts'
 
-import type { WriteRequest } from './services.ts'
-
 export interface WriteNote {
   /** The name of the user, after impersonation. */
   readonly user: string
@@ -27,7 +25,15 @@ interface Kept {
   readonly atMs: number
 }
 
-export type NotedRequest = Pick<WriteRequest, 'user' | 'verb' | 'manager' | 'auditId'>
+export interface NotedRequest {
+  readonly user: { readonly name: string }
+  /** Default: `update`. */
+  readonly verb?: string
+  /** The field manager. */
+  readonly manager: string
+  /** Absent without a request. */
+  readonly auditId?: string
+}
 
 export class Trail {
   readonly #clock: Pick<Clock, 'elapsed'>

@@ -7,7 +7,7 @@ import { createVirtualClock } from '#lib/clock.ts'
 import { type NotedRequest, Trail } from './trail.ts'
 
 const REQUEST: NotedRequest = {
-  user: { name: 'ann', uid: '', groups: [], extra: {} },
+  user: { name: 'ann' },
   verb: 'patch',
   manager: 'kubectl',
   auditId: 'one',
