@@ -5,6 +5,8 @@ import type { Registry } from '#apiserver/registry/registry.ts'
 import type { Authorizer } from '#auth/authorizer.ts'
 import { type Answer, type Call, isUpgrade, isWhole } from '#component/requests/call.ts'
 import { notFoundPage } from '#component/requests/not-found-page.ts'
+import type { Clock } from '#lib/clock.ts'
+import type { Moment } from '#lib/moment.ts'
 import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
 import { type Backend, type Revision, StorageError } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
@@ -14,7 +16,8 @@ import { revisionOf } from '#storage/revision-of.ts'
 import type { Environment } from '../environment.ts'
 import { listChanges } from './changes.ts'
 import { createPastAccess, type NamespacePast } from './past-access.ts'
-import { isPastRange, parsePastMoment, parsePastRange } from './past-moment.ts'
+import { isPastRange, parsePastMoment, parsePastRange, type PastRange } from './past-moment.ts'
+import type { PastState } from './past-state.ts'
 import { Pasts } from './pasts.ts'
 
 export interface PastOptions {
@@ -26,68 +29,80 @@ export interface PastOptions {
   readonly serverAddress: string
 }
 
-export function createPast(
-  environment: Environment,
-  { backend, registry, atRest, authorizer, serverAddress }: PastOptions,
-): Pick<ApiServerParts, 'authorize' | 'past'> {
-  const { clock, closing } = environment
-  const pasts = new Pasts({
-    clock,
-    // Few servers need it, and none at once.
-    open: async (plan) => {
-      const { openPast } = await import('./past-state.ts')
-      return openPast(environment, { backend, atRest, serverAddress }, plan).catch(explained)
-    },
-    parse: (text) => parsePastMoment(text, clock.now()),
-    revisionOf: ({ moment }) => known(() => revisionOf(backend, moment)),
-  })
-  closing.defer(() => pasts.close())
-  const uidOf = uidsIn(registry)
-  const readable = prepareValues(backend, atRest)
-  const withPast = async <T>(moment: string, task: (past: NamespacePast) => Promise<T>): Promise<T> => {
-    const { state, release } = await pasts.use(moment, false)
+export function createPast(environment: Environment, options: PastOptions): Pick<ApiServerParts, 'authorize' | 'past'> {
+  const { authorizer, registry } = options
+  const past = new Past(environment, options)
+  const withPast = <T>(moment: string, task: (then: NamespacePast) => Promise<T>): Promise<T> =>
+    past.with(moment, (state) => task({ authorizer: state.authorizer, uidOf: uidsIn(state.registry) }))
+  return {
+    authorize: createPastAccess({ authorizer, uidOf: uidsIn(registry), withPast }),
+    past: (call) => past.answer(call),
+  }
+}
+
+class Past {
+  readonly #options: PastOptions
+  readonly #clock: Clock
+  readonly #pasts: Pasts
+
+  constructor(environment: Environment, options: PastOptions) {
+    const { backend } = options
+    this.#options = options
+    this.#clock = environment.clock
+    this.#pasts = new Pasts({
+      clock: environment.clock,
+      // Few servers need it, and none at once.
+      open: async (plan) => {
+        const { openPast } = await import('./past-state.ts')
+        return openPast(environment, options, plan).catch(explained)
+      },
+      parse: (text) => parsePastMoment(text, environment.clock.now()),
+      revisionOf: ({ moment }) => known(() => revisionOf(backend, moment)),
+    })
+    environment.closing.defer(() => this.#pasts.close())
+  }
+
+  async answer(call: Call): Promise<Answer> {
+    if (call.method !== 'GET' && call.method !== 'HEAD') throw readOnly()
+    const { moment = '', verb } = call.info
+    if (isPastRange(moment)) return this.#changes(call, parsePastRange(moment, this.#clock.now()))
+    const { state, release } = await this.#pasts.use(moment, verb === 'watch')
     try {
-      return await task({ authorizer: state.authorizer, uidOf: uidsIn(state.registry) })
+      return holding((await state.answer(call)) ?? notFoundPage(), release)
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  async with<T>(moment: string, task: (state: PastState) => Promise<T>): Promise<T> {
+    const { state, release } = await this.#pasts.use(moment, false)
+    try {
+      return await task(state)
     } finally {
       release()
     }
   }
-  const changes = async (call: Call): Promise<Answer> => {
+
+  async #changes(call: Call, range: PastRange): Promise<Answer> {
     const { info } = call
     const isReading = info.isResource && (info.verb === 'get' || info.verb === 'list') && info.subresource === ''
     if (!isReading) throw badRequestError('only objects and collections have changes')
-    const range = parsePastRange(info.moment ?? '', clock.now())
-    const [oldest, to] = [(await backend.health()).compactedRevision, known(() => revisionOf(backend, range.to))]
-    const from = Math.max(
-      oldest,
-      'revision' in range.from ? range.from.revision : (backend.revisionAt(range.from.timeMs) ?? 0),
-    )
-    const { state, release } = await pasts.use(`rv:${to}`, false)
-    try {
+    const { backend, atRest, registry } = this.#options
+    const { compactedRevision } = await backend.health()
+    const from = Math.max(compactedRevision, earliestOf(backend, range.from))
+    const to = known(() => revisionOf(backend, range.to))
+    const source = { backend: prepareValues(backend, atRest), trail: registry.services.trail, from, to }
+    return this.with(`rv:${to}`, async (state) => {
       const view = state.registry.find(info)
-      if (view === undefined) return notFoundPage()
-      return await listChanges(call, view, { backend: readable, trail: registry.services.trail, from, to }).catch(
-        explained,
-      )
-    } finally {
-      release()
-    }
+      return view === undefined ? notFoundPage() : listChanges(call, view, source).catch(explained)
+    })
   }
-  return {
-    authorize: createPastAccess({ authorizer, uidOf, withPast }),
-    async past(call) {
-      if (call.method !== 'GET' && call.method !== 'HEAD') throw readOnly()
-      const { info } = call
-      if (isPastRange(info.moment ?? '')) return changes(call)
-      const { state, release } = await pasts.use(info.moment ?? '', info.verb === 'watch')
-      try {
-        return holding((await state.answer(call)) ?? notFoundPage(), release)
-      } catch (error) {
-        release()
-        throw error
-      }
-    },
-  }
+}
+
+/** 0: before everything that the store knows. */
+function earliestOf(backend: Backend, moment: Moment): Revision {
+  return 'revision' in moment ? moment.revision : (backend.revisionAt(moment.timeMs) ?? 0)
 }
 
 function uidsIn(registry: Registry): (namespace: string) => Promise<string | undefined> {

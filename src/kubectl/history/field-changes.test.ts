@@ -6,7 +6,7 @@ import type { KubeObject } from '#meta/object.ts'
 import { changeText, changingManagers, fieldChanges } from './field-changes.ts'
 
 function object(fields: object): KubeObject {
-  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' }, ...fields } as unknown as KubeObject
+  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' }, ...fields }
 }
 
 describe('fieldChanges()', () => {
