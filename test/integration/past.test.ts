@@ -26,6 +26,7 @@ async function twoMinutes(): Promise<TestCluster> {
 }
 
 const MAX_BYTES = 1 << 20
+const NOTHING = ['', '', ''] as const
 const FORCED = { fieldManager: 'test', force: true }
 
 async function namesOf(client: ApiClient): Promise<string[]> {
@@ -214,11 +215,10 @@ describe('the past of a cluster', () => {
       ])
     }
     const folder = `namespaces/${namespace}`
-    const [[user = '', , first = ''] = []] = await chain(`/apis/apps/v1/${folder}/deployments`)
-    const [[creator = '', why = '', set = ''] = []] = await chain(`/apis/apps/v1/${folder}/replicasets`)
+    const [[user, , first] = NOTHING] = await chain(`/apis/apps/v1/${folder}/deployments`)
+    const [[creator, why, set] = NOTHING] = await chain(`/apis/apps/v1/${folder}/replicasets`)
     const pods = await chain(`/api/v1/${folder}/pods`)
-    const [, , created = ''] = pods[0] ?? []
-    const [, , bound = ''] = pods[1] ?? []
+    const [[, , created] = NOTHING, [, , bound] = NOTHING] = pods
     assert.deepEqual(
       [user, creator, why],
       ['kubernetes-admin', 'deployment-controller', `deployments.apps/default/${first}`],
