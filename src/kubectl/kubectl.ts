@@ -157,9 +157,11 @@ async function runCommand(command: Command, prepared: CommandLine): Promise<numb
   const { context, words, parsed, help, changeCause, signal, values, policy } = prepared
   const { filename } = parsed.values
   const readsManifests = Array.isArray(filename) && filename.includes('-')
-  const session = new Session({ ...context, flags: values, signal, readsManifests, ...(policy && { policy }) })
+  const present = new Session({ ...context, flags: values, signal, readsManifests, ...(policy && { policy }) })
+  const { session, clock } = await readingPast({ session: present, clock: context.clock }, parsed.values)
   const invocation = {
     ...context,
+    clock,
     path: words,
     args: parsed.args,
     argsBeforeDash: parsed.argsBeforeDash,
@@ -175,8 +177,21 @@ async function runCommand(command: Command, prepared: CommandLine): Promise<numb
     const code = (await endedBy(signal, context.clock, running)) ?? 0
     return values['warnings-as-errors'] ? exitCodeWithWarnings(session.warningCount, code) : code
   } finally {
-    await session.close()
+    await present.close()
   }
+}
+
+type Reading = Pick<Invocation, 'session' | 'clock'>
+
+/** The same, but with `--at` a session and a clock of that moment. */
+async function readingPast(present: Reading, values: Readonly<Record<string, unknown>>): Promise<Reading> {
+  if (!values['at'] && !values['speed']) return present
+  const { clockAt, momentToRead } = await import('./past/absolute-moment.ts')
+  const moment = momentToRead(values, present.clock.now())
+  if (moment === undefined) return present
+  const { text, timeMs } = moment
+  const clock = timeMs === undefined ? present.clock : clockAt(present.clock, timeMs)
+  return { session: present.session.at(text), clock }
 }
 
 function exitCodeWithWarnings(count: number, code: number): number {

@@ -8,6 +8,7 @@ import { apiVersionOf } from '#meta/kind.ts'
 
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
 import { KubectlError } from '../errors.ts'
+import { AT_FLAG } from '../past/moment-flags.ts'
 import { TabWriter } from '../print/tabs.ts'
 import { noPrinter, printerOf, printFlags } from '../printing.ts'
 
@@ -17,6 +18,7 @@ const FORMATS = [...STRUCTURED, 'name', 'wide']
 const { output, 'show-managed-fields': showManagedFields } = printFlags(FORMATS)
 
 const FLAGS = {
+  ...AT_FLAG,
   output,
   'show-managed-fields': showManagedFields,
   'api-group': flag(string, '', 'Show only resources of this API group.'),

@@ -10,9 +10,11 @@ import type { Info, SelectOptions } from '../builder/select-options.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, failuresOf, KubectlError } from '../errors.ts'
 import { ALL_NAMESPACES_FLAG, fileFlags, SELECTOR_FLAG } from '../flag-sets.ts'
+import { AT_FLAG } from '../past/moment-flags.ts'
 import { resourcePath, createRelatedObjects } from '../related-objects.ts'
 
 const FLAGS = {
+  ...AT_FLAG,
   ...fileFlags('containing the resource to describe.'),
   ...SELECTOR_FLAG,
   ...ALL_NAMESPACES_FLAG,

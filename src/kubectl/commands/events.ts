@@ -13,6 +13,7 @@ import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { ExitError, KubectlError } from '../errors.ts'
 import { ALL_NAMESPACES_FLAG, CHUNK_FLAG } from '../flag-sets.ts'
 import { interruptible } from '../interruption.ts'
+import { AT_FLAG } from '../past/moment-flags.ts'
 import type { Output } from '../print/printer.ts'
 import { TabWriter } from '../print/tabs.ts'
 import { escapeTerminal } from '../print/terminal-text.ts'
@@ -20,6 +21,7 @@ import { printerOf, printFlags } from '../printing.ts'
 import { listAll, resourcePath } from '../related-objects.ts'
 
 const FLAGS = {
+  ...AT_FLAG,
   ...printFlags(),
   ...ALL_NAMESPACES_FLAG,
   ...CHUNK_FLAG,

@@ -8,6 +8,7 @@ import { type Command, defineCommand } from '../command.ts'
 import { ExitError, KubectlError } from '../errors.ts'
 import type { OpenApiV2 } from '../explain/openapi-v2.ts'
 import { explainTo, type OpenApiDocument } from '../explain/schema-text.ts'
+import { AT_FLAG } from '../past/moment-flags.ts'
 import type { Mapper } from '../session/mapper.ts'
 
 export const explain: Command = defineCommand({
@@ -31,6 +32,7 @@ kubectl explain deployments --api-version=apps/v1
 # Explain in the older format
 kubectl explain deployments --output=plaintext-openapiv2`,
   flags: {
+    ...AT_FLAG,
     'api-version': flag(string, '', 'API version (API group/version) of the resource to explain.'),
     output: flag(string, 'plaintext', 'Format: plaintext, or plaintext-openapiv2 for the older one.', {
       shorthand: 'o',

@@ -13,6 +13,7 @@ import {
   fileFlags,
   SELECTOR_FLAG,
 } from '../flag-sets.ts'
+import { AT_FLAG, SPEED_FLAG } from '../past/moment-flags.ts'
 import type { Printer } from '../print/printer.ts'
 import type { TableOptions } from '../print/table.ts'
 import { GET_FORMATS, noPrinter, printerOf, type PrintFlags, printFlags } from '../printing.ts'
@@ -42,7 +43,9 @@ type GetFlags = Plain<
     typeof SELECTOR_FLAG &
     typeof FIELD_SELECTOR_FLAG &
     typeof ALL_NAMESPACES_FLAG &
-    typeof CHUNK_FLAG
+    typeof CHUNK_FLAG &
+    typeof AT_FLAG &
+    typeof SPEED_FLAG
 >
 
 export const GET_FLAGS: GetFlags = {
@@ -52,6 +55,8 @@ export const GET_FLAGS: GetFlags = {
   ...FIELD_SELECTOR_FLAG,
   ...ALL_NAMESPACES_FLAG,
   ...CHUNK_FLAG,
+  ...AT_FLAG,
+  ...SPEED_FLAG,
   'no-headers': flag(bool, false, 'Omit the header line of tables and custom columns.'),
   'show-labels': flag(bool, false, 'Show all labels in the last column.'),
   'sort-by': flag(

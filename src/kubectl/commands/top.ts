@@ -8,9 +8,12 @@ import { epochMsOf } from '#meta/time.ts'
 import { type Command, defineCommand, defineGroup, type Invocation, row, usageError } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { ALL_NAMESPACES_FLAG, FIELD_SELECTOR_FLAG, SELECTOR_FLAG } from '../flag-sets.ts'
+import { AT_FLAG } from '../past/moment-flags.ts'
 import { listAll, resourcePath } from '../related-objects.ts'
 import { queryText, type Rest } from '../session/rest.ts'
 import type { NodeMetrics, PodMetrics, Usage } from '../top/usage-table.ts'
+
+const NO_PAST = 'metrics have no past: top cannot show an earlier moment'
 
 const SHARED: { readonly [K in 'no-headers' | 'show-swap' | 'use-protocol-buffers']: Flag<boolean> } = {
   'no-headers': flag(bool, false, 'Omit the header line'),
@@ -25,6 +28,7 @@ const SHARED: { readonly [K in 'no-headers' | 'show-swap' | 'use-protocol-buffer
 const SORT_FLAG = { 'sort-by': flag(string, '', "Sort by 'cpu' or 'memory' in descending order.") }
 
 const POD_FLAGS = {
+  ...AT_FLAG,
   ...SHARED,
   ...SORT_FLAG,
   ...SELECTOR_FLAG,
@@ -35,6 +39,7 @@ const POD_FLAGS = {
 }
 
 const NODE_FLAGS = {
+  ...AT_FLAG,
   ...SHARED,
   ...SORT_FLAG,
   ...SELECTOR_FLAG,
@@ -60,6 +65,7 @@ kubectl top pod POD_NAME --containers`,
   completes: { names: 'pod' },
   async run(invocation) {
     const { flags, session, stdout, stderr } = invocation
+    if (flags.at !== '') throw new KubectlError(NO_PAST)
     const name = nameIn(invocation, 'pod [NAME | -l label]')
     checkSorting(flags['sort-by'])
     if (name !== '' && (flags.selector !== '' || flags['field-selector'] !== '')) {
@@ -107,6 +113,7 @@ kubectl top node NODE_NAME`,
   completes: { names: 'node' },
   async run(invocation) {
     const { flags, session, stdout } = invocation
+    if (flags.at !== '') throw new KubectlError(NO_PAST)
     const name = nameIn(invocation, 'node [NAME | -l label]')
     checkSorting(flags['sort-by'])
     if (name !== '' && flags.selector !== '') throw new KubectlError('only one of NAME or --selector can be provided')

@@ -15,7 +15,7 @@ import type { ProgramContext } from '#lib/program.ts'
 import type { ClientConfig, Kubeconfig } from '#model/kubeconfig/reading.ts'
 import { userAgent } from '#model/version.ts'
 
-import { ConnectionError } from '../errors.ts'
+import { ConnectionError, KubectlError } from '../errors.ts'
 import type { GlobalValues } from './client-config.ts'
 import type { Mapper } from './mapper.ts'
 import type { PluginPolicy } from './preference.ts'
@@ -28,6 +28,8 @@ export interface SessionOptions extends Pick<ProgramContext, 'env' | 'cwd' | 'st
   readonly policy?: PluginPolicy
   /** The command reads manifests from standard input, so credential plugins may not use it. */
   readonly readsManifests?: boolean
+  /** The session reads the state at this moment; absent: now. */
+  readonly moment?: string
 }
 
 export interface Namespace {
@@ -38,14 +40,23 @@ export interface Namespace {
 
 export class Session {
   readonly #options: SessionOptions
-  readonly #warned = new Set<string>()
+  /** The session whose connection this one uses. */
+  readonly #present: Session | undefined
+  readonly #warned: Set<string>
   #config: Promise<ClientConfig> | undefined
   #connection: Promise<Connection> | undefined
   #client: Promise<ApiClient> | undefined
   #mapper: Promise<Mapper> | undefined
 
-  constructor(options: SessionOptions) {
+  constructor(options: SessionOptions, present?: Session) {
     this.#options = options
+    this.#present = present
+    this.#warned = present === undefined ? new Set() : present.#warned
+  }
+
+  /** A session that reads the state at a moment over the same connection. It needs no `close`. */
+  at(moment: string): Session {
+    return new Session({ ...this.#options, moment }, this)
   }
 
   /** The number of distinct warnings from the server. */
@@ -96,10 +107,11 @@ export class Session {
   }
 
   connection(): Promise<Connection> {
-    this.#connection ??= this.#connect()
+    this.#connection ??= this.#present?.connection() ?? this.#connect()
     return this.#connection
   }
 
+  /** Closes the connection, which sessions of other moments share. */
   async close(): Promise<void> {
     const connection = await this.#connection?.catch(() => undefined)
     connection?.close()
@@ -137,19 +149,20 @@ export class Session {
   }
 
   async #openClient(): Promise<ApiClient> {
-    const { clock, flags, signal } = this.#options
+    const { clock, flags, signal, moment } = this.#options
     const timeoutMs = (await import('./client-config.ts')).requestTimeoutMs(flags['request-timeout'])
     const connection = await this.connection()
     // The TLS handshake runs while other modules load.
     connection.prepare()
     const { server } = connection
     const { ApiClient } = await import('#client/api-client.ts')
-    const client = new ApiClient({
+    const present = new ApiClient({
       server,
       clock,
       userAgent: userAgent('kubectl'),
       transport: { request: (request) => this.#send(request, timeoutMs) },
     })
+    const client = moment === undefined ? present : present.at(moment)
     if (flags['match-server-version']) {
       await (await import('./matching-version.ts')).requireSameVersion(client, signal)
     }
@@ -157,13 +170,15 @@ export class Session {
   }
 
   async #openMapper(): Promise<Mapper> {
-    const { flags, signal, cwd, stderr } = this.#options
+    const { flags, signal, cwd, stderr, moment } = this.#options
     const [client, server, { Mapper }] = await Promise.all([this.client(), this.server(), import('./mapper.ts')])
     const hostFolder = server.replace(/^\w+:\/\//, '').replaceAll(/[^\w.-]/g, '_')
     const cacheFile = resolve(cwd, join(flags['cache-dir'], 'discovery', hostFolder, 'aggregated.json'))
     // Only warnings from the server count for --warnings-as-errors.
     const onAmbiguous = (text: string): void => void stderr.write(`Warning: ${text}\n`)
-    return new Mapper({ client, signal, onAmbiguous, ...(flags['cache-dir'] !== '' && { cacheFile }) })
+    // The past has the kinds of then.
+    const isCached = flags['cache-dir'] !== '' && moment === undefined
+    return new Mapper({ client, signal, onAmbiguous, ...(isCached && { cacheFile }) })
   }
 
   async #send(request: HttpRequest, timeoutMs: number): Promise<HttpResponse> {
@@ -175,12 +190,29 @@ export class Session {
     try {
       const response = await transport.request(limited)
       for (const text of warningsIn(response.headers['warning'])) this.warn(text)
+      if (this.#options.moment !== undefined && isNoStatus(response)) await this.#requirePast()
       return done === undefined ? response : done.answered(response)
     } catch (error) {
       done?.failed(error)
       throw error instanceof HttpError ? connectionError(request, error) : error
     }
   }
+
+  /** Throws KubectlError if the server has no paths of the past. */
+  async #requirePast(): Promise<void> {
+    const { transport, server } = await this.connection()
+    const root = server.replace(/\/$/, '')
+    const url = `${root}/past/${encodeURIComponent(this.#options.moment ?? '')}/api`
+    const response = await transport.request({ method: 'GET', url, signal: this.signal })
+    const isMissing = isNoStatus(response)
+    response.discard()
+    if (isMissing) throw new KubectlError('the server keeps no past: only hyperkube serves it')
+  }
+}
+
+/** True for a path that no API serves. */
+function isNoStatus({ status, headers }: HttpResponse): boolean {
+  return status === 404 && headers['content-type']?.includes('json') !== true
 }
 
 /** Parses warnings of the form `299 - "text"`. */
