@@ -37,6 +37,7 @@ describe('table of hyperkube programs', () => {
       'status',
       'console',
       'reset',
+      'at',
       'assets',
       'snapshot',
       'image',

@@ -87,6 +87,11 @@ export const OWN_PROGRAMS: readonly Command[] = [
     load: async () => (await import('./cluster/reset.ts')).reset,
   },
   {
+    name: 'at',
+    short: 'Opens a shell for a cluster as it was at an earlier moment',
+    load: async () => (await import('./at.ts')).at,
+  },
+  {
     name: 'assets',
     short: 'Prints a directory with kube-apiserver, etcd and kubectl for KUBEBUILDER_ASSETS',
     load: async () => (await import('./assets.ts')).assets,

@@ -32,7 +32,7 @@ export async function runPlugin(context: PluginContext, atLeast = 1): Promise<vo
   for (let count = words.length; count >= atLeast; count--) {
     const name = ['kubectl', ...words.slice(0, count).map((word) => word.replaceAll('-', '_'))].join('-')
     const file = await findProgram(name, env['PATH'] ?? '')
-    if (file !== undefined) throw new ExitError(await run(file, args.slice(count), context))
+    if (file !== undefined) throw new ExitError(await runInherited(file, args.slice(count), context))
   }
 }
 
@@ -49,7 +49,12 @@ export async function findProgram(name: string, path: string): Promise<string | 
   return undefined
 }
 
-function run(file: string, args: readonly string[], { env, cwd, stdout, stderr }: PluginContext): Promise<number> {
+/** Runs a program with the streams of this one, and resolves to its exit code. */
+export function runInherited(
+  file: string,
+  args: readonly string[],
+  { env, cwd, stdout, stderr }: Omit<PluginContext, 'args'>,
+): Promise<number> {
   return new Promise((done, fail) => {
     const child = spawn(file, [...args], { env: { ...env }, cwd, stdio: ['inherit', outlet(stdout), outlet(stderr)] })
     child.stdout?.on('data', (chunk: Buffer) => stdout.write(chunk))
