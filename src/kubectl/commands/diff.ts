@@ -2,7 +2,6 @@
  * kubectl diff: shows the difference between live objects and the result of applying files, with an external program.
  * The exit code is 1 if there is one.
  */
-import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +9,6 @@ import { join } from 'node:path'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, int } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go/text.ts'
 import { stringifyYaml } from '#lib/yaml/write.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 
@@ -22,9 +20,11 @@ import type { Info } from '../builder/select-options.ts'
 import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
 import { maskedSecrets } from '../diff/diff-masks.ts'
+import { compare, fileName } from '../diff/external-diff.ts'
 import { asError, ExitError, KubectlError, reportOf, withSource } from '../errors.ts'
 import { fieldManagerFlag, fileFlags, SELECTOR_FLAG } from '../flag-sets.ts'
 import { logWarning } from '../klog.ts'
+import { MOMENTS_FLAGS } from '../past/moment-flags.ts'
 import type { AnyObject } from '../session/rest.ts'
 
 const FLAGS = {
@@ -38,6 +38,7 @@ const FLAGS = {
   'server-side': flag(bool, false, 'Let the server merge the configuration instead of kubectl.'),
   'show-managed-fields': flag(bool, false, 'Show managed fields.'),
   'show-secrets': flag(bool, false, 'Show the values of secrets.'),
+  ...MOMENTS_FLAGS,
 }
 
 type DiffInvocation = Invocation<typeof FLAGS>
@@ -59,7 +60,7 @@ cat service.yaml | kubectl diff -f -`,
   wrongFlag: (path, message) => new ExitError(2, `error: ${message}\nSee '${path} -h' for help and examples`),
   async run(invocation) {
     try {
-      const code = await runDiff(invocation)
+      const code = await (invocation.flags.from === '' ? runDiff(invocation) : runBetween(invocation))
       invocation.signal.throwIfAborted()
       return code
     } catch (error) {
@@ -70,8 +71,20 @@ cat service.yaml | kubectl diff -f -`,
   },
 })
 
+/** Between two moments, without files. */
+async function runBetween(invocation: DiffInvocation): Promise<number> {
+  const { changed, flags, session } = invocation
+  const other = [...changed].find((name) => Object.hasOwn(FLAGS, name) && !Object.hasOwn(MOMENTS_FLAGS, name))
+  if (other !== undefined) throw new KubectlError(`--${other} has no effect with --from`)
+  await session.config()
+  const { diffMoments } = await import('../past/diff-moments.ts')
+  return diffMoments(invocation, { ...flags, allNamespaces: flags['all-namespaces'] })
+}
+
 async function runDiff(invocation: DiffInvocation): Promise<number> {
-  const { args, flags, session, env } = invocation
+  const { args, flags, changed, session, env } = invocation
+  const between = Object.keys(MOMENTS_FLAGS).find((name) => changed.has(name))
+  if (between !== undefined) throw new KubectlError(`--${between} only works with --from`)
   if (args.length > 0) throw usageError(invocation, `Unexpected args: [${args.join(' ')}]`)
   if (flags.filename.length === 0 && flags.kustomize === '') throw new KubectlError('must specify one of -f and -k')
   if (flags['force-conflicts'] && !flags['server-side']) {
@@ -176,14 +189,6 @@ function withoutManagers(object: AnyObject): AnyObject {
   return { ...object, metadata }
 }
 
-/** `apps.v1.Deployment.default.web`. */
-function fileName({ group, version, kind }: Info['kind'], { metadata }: AnyObject): string {
-  const start = group === '' ? '' : `${group}.`
-  const { namespace = '', name = '' } = metadata
-  // Few kinds allow slashes in names, and names must never lead outside of the folder.
-  return `${start}${version}.${kind}.${namespace}.${name}`.replaceAll('/', '_')
-}
-
 async function writePruned(invocation: DiffInvocation, folder: string, seen: readonly Info[]): Promise<void> {
   const write = async ({ kind, object }: Prunable): Promise<void> =>
     writeFile(join(folder, fileName(kind, object)), stringifyYaml(withoutManagers(object)))
@@ -198,28 +203,4 @@ async function writePruned(invocation: DiffInvocation, folder: string, seen: rea
 function warnOfDeletion({ stderr }: DiffInvocation, live: AnyObject | undefined): void {
   if (live?.metadata.deletionTimestamp === undefined) return
   stderr.write(`Warning: Detected changes to resource ${live.metadata.name ?? ''} which is currently being deleted.\n`)
-}
-
-/** Upstream's exit code after a signal. */
-const KILLED = 255
-
-/** The exit code of the program: 0 or 1. Throws KubectlError for any other. */
-async function compare({ env, stdout, stderr }: DiffInvocation, from: string, to: string): Promise<number> {
-  const [program = '', ...options] = (env['KUBECTL_EXTERNAL_DIFF'] ?? '').split(' ')
-  const isOwn = program === ''
-  const extra = options.filter((option) => /^[a-zA-Z0-9-=]+$/.test(option))
-  const args = isOwn ? ['-u', '-N', from, to] : [from, to, ...extra]
-  const name = isOwn ? 'diff' : program
-  return new Promise((resolve, reject) => {
-    const fail = (why: string): void => reject(new KubectlError(`failed to run ${goQuote(name)}: ${why}`))
-    const child = spawn(name, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...env } })
-    child.stdout.on('data', (chunk: Buffer) => stdout.write(chunk))
-    child.stderr.on('data', (chunk: Buffer) => stderr.write(chunk))
-    child.once('error', () => fail('executable file not found in $PATH'))
-    child.once('close', (code) => {
-      if (code === 0 || code === 1) resolve(code)
-      else if (code === null) resolve(KILLED)
-      else fail(`exit status ${code}`)
-    })
-  })
 }
