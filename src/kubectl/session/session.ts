@@ -15,7 +15,7 @@ import type { ProgramContext } from '#lib/program.ts'
 import type { ClientConfig, Kubeconfig } from '#model/kubeconfig/reading.ts'
 import { userAgent } from '#model/version.ts'
 
-import { ConnectionError, KubectlError } from '../errors.ts'
+import { ConnectionError, ExitError } from '../errors.ts'
 import type { GlobalValues } from './client-config.ts'
 import type { Mapper } from './mapper.ts'
 import type { PluginPolicy } from './preference.ts'
@@ -198,7 +198,7 @@ export class Session {
     }
   }
 
-  /** Throws KubectlError if the server has no paths of the past. */
+  /** Throws ExitError if the server has no paths of the past. */
   async #requirePast(): Promise<void> {
     const { transport, server } = await this.connection()
     const root = server.replace(/\/$/, '')
@@ -206,7 +206,7 @@ export class Session {
     const response = await transport.request({ method: 'GET', url, signal: this.signal })
     const isMissing = isNoStatus(response)
     response.discard()
-    if (isMissing) throw new KubectlError('the server keeps no past: only hyperkube serves it')
+    if (isMissing) throw new ExitError(1, 'error: the server keeps no past: only hyperkube serves it')
   }
 }
 
