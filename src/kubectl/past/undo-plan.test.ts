@@ -115,7 +115,7 @@ describe('planUndo', () => {
     })
   })
 
-  it('creates unfinished Jobs again, with a selector of their own', () => {
+  it('creates unfinished Jobs again, with a new selector', () => {
     const labels = { app: 'x', 'batch.kubernetes.io/controller-uid': 'u', 'controller-uid': 'u', 'job-name': 'a' }
     const before = object({ spec: { selector: {}, template: { metadata: { labels } } } }, { labels })
     const planned = step({ kind: kind('Job', 'batch'), before })

@@ -24,7 +24,7 @@ function sessionAt(states: Readonly<Record<string, State>>, moment = 'now'): Ses
   const state = states[moment] ?? {}
   const get = async ({ kind: { plural }, name }: Target): Promise<AnyObject> => {
     const objects = state[plural] ?? []
-    if (name === undefined) return { metadata: {}, items: objects } as unknown as AnyObject
+    if (name === undefined) return { metadata: {}, items: objects }
     const found = objects.find(({ metadata }) => metadata.name === name)
     if (found === undefined) throw notFoundError({ group: '', resource: plural }, name)
     return found
