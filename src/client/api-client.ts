@@ -123,13 +123,14 @@ export class ApiClient {
 
   /**
    * A client that reads the state at a moment: `-2m`, `2026-11-18T03:00Z` or `rv:812`. Its watches deliver the changes
-   * after the moment as fast as they happened; with `-2m@60x` sixty times as fast. Only servers of hyperkube have it.
+   * after the moment as fast as they happened; with `-2m@60x` sixty times as fast. Only servers of hyperkube have it. The
+   * moment replaces that of a client of the past.
    */
   at(moment: string): ApiClient {
     const { server = IN_PROCESS } = this.#options
     return new ApiClient({
       ...this.#options,
-      server: `${server.replace(/\/$/, '')}/past/${encodeURIComponent(moment)}`,
+      server: `${server.replace(/(?:\/past\/[^/]+)?\/?$/, '')}/past/${encodeURIComponent(moment)}`,
     })
   }
 

@@ -68,6 +68,7 @@ export const COMMANDS: readonly CommandRow[] = [
   ...under(
     'History Commands:',
     row('history', 'List the changes of an object', async () => (await import('./history.ts')).history),
+    row('undo', 'Bring objects back to an earlier state', async () => (await import('./undo.ts')).undo),
   ),
   ...under(
     'Advanced Commands:',
@@ -103,7 +104,6 @@ export const COMMANDS: readonly CommandRow[] = [
   row('kuberc', 'Show and change the kuberc preferences file', async () => (await import('./kuberc.ts')).kuberc),
   row('plugin', 'Work with plugins', async () => (await import('./plugin.ts')).plugin),
   row('version', 'Print the client and server versions', async () => (await import('./version.ts')).version),
-  row('undo', 'Bring objects back to an earlier state', async () => (await import('./undo.ts')).undo, { hidden: true }),
   row('options', 'Print the flags that all commands share', async () => (await import('./options.ts')).options, {
     hidden: true,
   }),

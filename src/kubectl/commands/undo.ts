@@ -1,4 +1,4 @@
-/** kubectl undo: brings objects back to an earlier state. Upstream has no such command, so help lists leave it out. */
+/** kubectl undo: brings objects back to an earlier state. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 
@@ -25,7 +25,7 @@ export const undo: Command = defineCommand({
   long:
     'Bring objects back to an earlier state: their spec, data, labels and annotations. The server must be hyperkube, ' +
     'and its history must reach back to that state.\n\n' +
-    'With a name, undo reverts the last change of the spec, or with --to all changes since a moment. Without a name it ' +
+    'With a name, undo reverts the last change of the spec or data, a deletion too; with --to, all changes since a moment. Without a name it ' +
     'reverts all changes in the namespace: it creates deleted objects again, with a new uid, and deletes new ones. ' +
     'Status, Pods, Nodes, Endpoints, EndpointSlices, Leases, Events and objects of controllers are left alone.\n\n' +
     'undo prints a plan first. It refuses objects that another manager changed as well, Secrets, whose values the past ' +

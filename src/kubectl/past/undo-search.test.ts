@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import type { ServedKind } from '#client/discovery.ts'
 import { Collector } from '#kits/cmd/run-program.ts'
-import { alreadyExistsError, notFoundError } from '#meta/status-errors.ts'
+import { alreadyExistsError, forbiddenError, notFoundError } from '#meta/status-errors.ts'
 
 import type { AnyObject, Rest, Target } from '../session/rest.ts'
 import type { Session } from '../session/session.ts'
@@ -32,7 +32,10 @@ function sessionAt(states: Readonly<Record<string, State>>, moment = 'now'): Ses
   const found = (test: (one: ServedKind) => boolean): ServedKind => KINDS.find(test) as ServedKind
   return {
     at: (other: string) => sessionAt(states, other),
-    rest: async () => ({ get }),
+    rest: async () => ({
+      get,
+      json: () => Promise.reject(forbiddenError({ group: '', resource: 'configmaps' }, 'a', 'no past')),
+    }),
     mapper: async () => ({
       kinds: async () => KINDS,
       ofKind: async (_group: string, name: string) => found((one) => one.kind === name),
@@ -77,7 +80,7 @@ describe('planNamespace', () => {
   })
 })
 
-describe('planObject', () => {
+describe('planObject of a user who may not list changes', () => {
   const managed = (manager: string, time: string): object => ({ manager, time, fieldsV1: { 'f:data': { 'f:x': {} } } })
   const now = object(
     'a',
@@ -107,10 +110,10 @@ describe('planObject', () => {
   it('says why there is nothing to undo', async () => {
     const search = { session: sessionAt({ now: { configmaps: [now] } }), namespace }
     const rows = [
-      ['configmaps', 'a', {}, /has not changed since bob created it at 2026-11-18T03:00:09Z/],
+      ['configmaps', 'a', {}, /"a" has no change in the history: give a moment/],
       ['configmaps', 'none', {}, /"none" does not exist: give a moment/],
       ['configmaps', 'none', { moment: MOMENT }, /"none" does not exist, and did not exist then/],
-      ['configmaps', 'a', { by: 'carl' }, /shows no change by carl/],
+      ['configmaps', 'a', { by: 'carl' }, /has no change by carl in the history/],
       ['configmaps', 'a', { by: 'ann', moment: { text: 'rv:8' } }, /--by needs a time instead of rv:8/],
       ['pods', 'web', {}, /pods are not undone/],
     ] as const

@@ -1,12 +1,16 @@
 /** Reads the objects to undo, now and at the earlier moment, and plans each. */
+import { pathOf } from '#client/api-client.ts'
 import type { ServedKind } from '#client/discovery.ts'
+import { isForbidden, isNotFound } from '#meta/status.ts'
 
 import { KubectlError } from '../errors.ts'
+import type { ListedChange } from '../history/history-rows.ts'
 import type { AnyObject } from '../session/rest.ts'
 import type { Session } from '../session/session.ts'
 import { type AbsoluteMoment, momentOf } from './absolute-moment.ts'
 import { pairObjects } from './differences.ts'
 import { changesOf, ownsSpec } from './field-managers.ts'
+import { type EarlierState, lastChangeIn } from './last-change.ts'
 import { readObjects } from './moment-objects.ts'
 import { planUndo, type UndoStep } from './undo-plan.ts'
 import { changedFields } from './user-fields.ts'
@@ -124,17 +128,46 @@ interface LastChangeSearch extends UndoSearch {
   readonly where: { readonly namespace: string; readonly name: string }
 }
 
-interface EarlierState {
-  readonly before: AnyObject
-  readonly by: string
-  readonly sinceMs: number
+/** The changes come from the server, or from managedFields if the user may not list changes. */
+async function lastChange(search: LastChangeSearch, now: AnyObject | undefined): Promise<EarlierState> {
+  const { kind, named, by } = search
+  const items = await listedChanges(search)
+  if (items === undefined) return lastManagedChange(search, now)
+  const found = lastChangeIn(kind, items, by)
+  if (found !== undefined && (now === undefined) === (items.at(-1)?.type === 'DELETED')) return found
+  if (now === undefined)
+    throw new KubectlError(`${named} does not exist: give a moment at which it did, as in --to -2m`)
+  throw noChange(search)
+}
+
+function noChange({ named, by }: LastChangeSearch): KubectlError {
+  const who = by === undefined ? '' : ` by ${by}`
+  return new KubectlError(`${named} has no change${who} in the history: give a moment, as in --to -2m`)
+}
+
+const ALL = encodeURIComponent('rv:0..')
+const MAX_CHANGES = 10_000
+
+/** Undefined without the permission, which is that of reading the past in all namespaces. */
+async function listedChanges({ session, kind, where }: LastChangeSearch): Promise<readonly ListedChange[] | undefined> {
+  const rest = await session.rest()
+  try {
+    const list = await rest.json<{ readonly kind?: string; readonly items?: readonly ListedChange[] }>(
+      `/past/${ALL}${pathOf(kind, where)}?limit=${MAX_CHANGES}`,
+    )
+    if (list.kind === 'ChangeList') return list.items ?? []
+  } catch (error) {
+    if (isForbidden(error)) return undefined
+    if (!isNotFound(error)) throw error
+  }
+  throw new KubectlError('the server keeps no past: only hyperkube serves it')
 }
 
 /** Managers whose times do not lead to another state, before the search ends. */
 const MAX_TRIES = 5
 
-/** The state before the last change of the spec, by the times of managedFields. */
-async function lastChange(search: LastChangeSearch, now: AnyObject | undefined): Promise<EarlierState> {
+/** By the times of managedFields, which are exact to a second. */
+async function lastManagedChange(search: LastChangeSearch, now: AnyObject | undefined): Promise<EarlierState> {
   const { session, kind, named, where, by } = search
   if (now === undefined)
     throw new KubectlError(`${named} does not exist: give a moment at which it did, as in --to -2m`)
@@ -142,15 +175,10 @@ async function lastChange(search: LastChangeSearch, now: AnyObject | undefined):
   for (const { manager, timeMs } of changes.slice(0, MAX_TRIES)) {
     // The last state in the second before.
     const before = await readOne(session.at(momentOf(timeMs - 1000).text), kind, where)
-    const at = momentOf(timeMs).text
-    if (before === undefined) {
-      throw new KubectlError(`${named} has not changed since ${manager} created it at ${at}: delete it to undo that`)
-    }
+    if (before === undefined) break
     if (changedFields(kind, before, now).length > 0) return { before, by: manager, sinceMs: timeMs }
   }
-  throw new KubectlError(
-    `${named} shows no change${by === undefined ? '' : ` by ${by}`}: give a moment, as in --to -2m`,
-  )
+  throw noChange(search)
 }
 
 /** Changes are compared with the time, unless all of them are undone. */

@@ -190,7 +190,7 @@ export class Session {
     try {
       const response = await transport.request(limited)
       for (const text of warningsIn(response.headers['warning'])) this.warn(text)
-      if (this.#options.moment !== undefined && isNoStatus(response)) await this.#requirePast()
+      if (this.#options.moment !== undefined && isNoStatus(response)) await this.#requirePast(String(request.url))
       return done === undefined ? response : done.answered(response)
     } catch (error) {
       done?.failed(error)
@@ -199,10 +199,9 @@ export class Session {
   }
 
   /** Throws ExitError if the server has no paths of the past. */
-  async #requirePast(): Promise<void> {
-    const { transport, server } = await this.connection()
-    const root = server.replace(/\/$/, '')
-    const url = `${root}/past/${encodeURIComponent(this.#options.moment ?? '')}/api`
+  async #requirePast(path: string): Promise<void> {
+    const { transport } = await this.connection()
+    const url = path.replace(/(\/past\/[^/]+)\/.*$/, '$1/api')
     const response = await transport.request({ method: 'GET', url, signal: this.signal })
     const isMissing = isNoStatus(response)
     response.discard()

@@ -133,6 +133,16 @@ describe('hyperkube at', () => {
     assert.equal(existsSync(file), false)
   })
 
+  it('runs a client with --at of another moment', async () => {
+    await using cluster = await twoMinutes()
+    const { out } = await hyperkubeAt(cluster, '-10s', '--print')
+    const file = join(folder, 'nested')
+    await writeFile(file, out)
+    const kubectl = await kubectlFor(cluster)
+    const line = `get cm/early -o jsonpath={.data.value} --kubeconfig ${file}`
+    assert.deepEqual([(await kubectl(line)).out, (await kubectl(`${line} --at -100s`)).out], ['new', 'old'])
+  })
+
   it('says why it cannot show a moment', async () => {
     await using cluster = await twoMinutes()
     const early = await hyperkubeAt(cluster, '-3h', '--', 'true')

@@ -31,6 +31,19 @@ describe('kubectl undo', () => {
     assert.ok(metadata.managedFields?.some(({ manager }) => manager === 'kubectl-undo'))
   })
 
+  it('undoes a deletion without a moment', async () => {
+    await using cluster = await twoMinutes()
+    const kubectl = await kubectlFor(cluster)
+    const out = 'create  configmap/gone: new uid\nconfigmap/gone created\n'
+    assert.deepEqual(await kubectl('undo cm/gone --yes'), { code: 0, out, err: '' })
+    assert.equal((await cluster.client.get(ConfigMaps, { namespace, name: 'gone' })).data?.['value'], 'lost')
+    const { code, err } = await kubectl('undo cm/late --yes')
+    assert.deepEqual(
+      [code, err],
+      [1, 'error: configmaps "late" has no change in the history: give a moment, as in --to -2m\n'],
+    )
+  })
+
   it('asks for confirmation on a terminal', async () => {
     await using cluster = await twoMinutes()
     const kubectl = await kubectlFor(cluster)
