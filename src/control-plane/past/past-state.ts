@@ -60,6 +60,8 @@ export async function openPast(
   // Leases of the store must not end here.
   const fork = await backend.fork({ revision, clock: createVirtualClock(timeMs), random })
   opening.defer(() => fork.close())
+  // Lists at older revisions would pass the access rules of this one.
+  await fork.compact(revision)
   const clock =
     speed === undefined ? standingClock(environment.clock, timeMs) : playingClock(environment.clock, timeMs, speed)
   const own = { ...environment, clock, random, closing: opening, metrics: createServerMeters() }
