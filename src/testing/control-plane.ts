@@ -20,7 +20,7 @@ import { createKey, keyToPem } from '#lib/x509/key.ts'
 import { startPublishers } from './publishers.ts'
 
 export interface ControlPlaneOptions extends Partial<
-  Pick<EnvironmentOptions, 'clock' | 'random' | 'log' | 'network' | 'openStore' | 'onGateRead'>
+  Pick<EnvironmentOptions, 'clock' | 'random' | 'log' | 'network' | 'openStore' | 'onGateRead' | 'changed'>
 > {
   /** kube-apiserver's flags by name; they override `SETTINGS`. */
   readonly settings?: Partial<Settings>
@@ -89,7 +89,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     ['tokens.csv', `${TOKEN},admin,admin,"system:masters"\n`],
   ])
   const { clock = realClock, random = createSeededRandom(1), log = errorLog(), network, settings, files } = options
-  const { openStore, onGateRead } = options
+  const { openStore, onGateRead, changed } = options
   const closing = new AsyncDisposableStack()
   const around: EnvironmentOptions = {
     clock,
@@ -102,6 +102,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     ...(network !== undefined && { network }),
     ...(openStore !== undefined && { openStore }),
     ...(onGateRead !== undefined && { onGateRead }),
+    ...(changed !== undefined && { changed }),
   }
   try {
     const running = await startApiServer(settingsWith({ ...SETTINGS, ...settings }), around, closing)
