@@ -15,7 +15,7 @@ import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 import { versionInfo } from '#model/version.ts'
-import type { Backend, Revision } from '#storage/backend.ts'
+import { type Backend, type Revision, StorageError } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import { prepareValues } from '#storage/encryption/prepared-backend.ts'
 
@@ -43,6 +43,8 @@ export interface PastState extends AsyncDisposable {
   readonly registry: Registry
   /** RBAC by the roles and bindings of then. */
   readonly authorizer: Authorizer
+  /** Resolves if the changes after the moment can no longer be played. */
+  readonly stopped: Promise<void>
   /** Undefined: there was no such path. */
   answer(call: Call): Promise<Answer> | Answer | undefined
 }
@@ -81,15 +83,19 @@ export async function openPast(
   const custom = startServing({ registry, converterOf: () => undefined, onError })
   opening.defer(() => custom?.close())
   await Promise.all([rbac.ready, custom?.ready])
+  const stopped = Promise.withResolvers<void>()
   if (speed !== undefined) {
     const stop = new AbortController()
     opening.defer(() => stop.abort())
     const playing = play({ from: backend, into: fork, revision, clock, speed, signal: stop.signal })
     playing.catch((error: unknown) => {
-      if (!stop.signal.aborted) log.error(error, 'Failed to play the changes after a moment', { revision })
+      if (stop.signal.aborted) return
+      const isDropped = error instanceof StorageError && error.code === 'compacted'
+      if (!isDropped) log.error(error, 'Failed to play the changes after a moment', { revision })
+      stopped.resolve()
     })
   }
   const answer = createReader({ registry, serverAddress, versionInfo: versionInfo(environment.version) })
   const closing = opening.move()
-  return { registry, authorizer, answer, [Symbol.asyncDispose]: () => closing.disposeAsync() }
+  return { registry, authorizer, stopped: stopped.promise, answer, [Symbol.asyncDispose]: () => closing.disposeAsync() }
 }

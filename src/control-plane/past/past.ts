@@ -58,6 +58,7 @@ class Past {
       },
       parse: (text) => parsePastMoment(text, environment.clock.now()),
       revisionOf: ({ moment }) => known(() => revisionOf(backend, moment)),
+      onError: (error) => environment.log.error(error, 'Failed to close a past state'),
     })
     environment.closing.defer(() => this.#pasts.close())
   }

@@ -3,7 +3,7 @@
  * without a request for a minute is closed.
  */
 import { type Clock, every } from '#lib/clock.ts'
-import { tooManyRequestsError } from '#meta/status-errors.ts'
+import { serviceUnavailableError, tooManyRequestsError } from '#meta/status-errors.ts'
 import type { Revision } from '#storage/backend.ts'
 
 import type { PastMoment } from './past-moment.ts'
@@ -15,12 +15,22 @@ export interface PastsOptions {
   /** Throws StatusError for a moment that is not known. */
   readonly parse: (text: string) => PastMoment
   readonly revisionOf: (moment: PastMoment) => Revision
+  /** Called if a state fails to close. */
+  readonly onError: (error: unknown) => void
 }
 
 /** A past state in use, until `release` is called. */
 export interface PastUse {
   readonly state: PastState
   readonly release: () => void
+}
+
+/** The revision of a text. */
+interface Pin {
+  readonly revision: Revision
+  usedMs: number
+  /** The store has dropped the revision. The text keeps it until the next look, so that no request sees two. */
+  isLost: boolean
 }
 
 interface Open {
@@ -38,8 +48,9 @@ export class Pasts {
   /** By revision and speed. */
   readonly #open = new Map<string, Open>()
   /** A text such as `-2h` keeps its revision while it is used: a client's requests see one state. */
-  readonly #revisions = new Map<string, { readonly revision: Revision; usedMs: number }>()
+  readonly #pins = new Map<string, Pin>()
   readonly #timer: ReturnType<typeof every>
+  #isClosed = false
 
   constructor(options: PastsOptions) {
     this.#options = options
@@ -48,8 +59,10 @@ export class Pasts {
 
   /** `isPlaying`: the changes after the moment follow. */
   async use(text: string, isPlaying: boolean): Promise<PastUse> {
+    if (this.#isClosed) throw serviceUnavailableError('the server is stopping')
     const moment = this.#options.parse(text)
-    const plan = { revision: this.#pin(text, moment), ...(isPlaying && { speed: moment.speed }) }
+    const pin = this.#pin(text, moment)
+    const plan = { revision: pin.revision, ...(isPlaying && { speed: moment.speed }) }
     const key = `${plan.revision}@${plan.speed ?? 0}`
     const open = this.#open.get(key) ?? this.#add(key, plan)
     open.users++
@@ -61,32 +74,37 @@ export class Pasts {
       return { state: await open.state, release }
     } catch (error) {
       release()
+      pin.isLost = true
       throw error
     }
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     this.#timer.cancel()
-    await Promise.all([...this.#open.keys()].map((key) => this.#remove(key)))
+    await Promise.all([...this.#open].map((entry) => this.#remove(...entry)))
   }
 
-  #pin(text: string, moment: PastMoment): Revision {
+  #pin(text: string, moment: PastMoment): Pin {
     const usedMs = this.#options.clock.elapsed()
-    const pinned = this.#revisions.get(text)
+    const pinned = this.#pins.get(text)
     if (pinned !== undefined) {
       pinned.usedMs = usedMs
-      return pinned.revision
+      return pinned
     }
-    const revision = this.#options.revisionOf(moment)
-    this.#revisions.set(text, { revision, usedMs })
-    return revision
+    const pin = { revision: this.#options.revisionOf(moment), usedMs, isLost: false }
+    this.#pins.set(text, pin)
+    return pin
   }
 
   #add(key: string, plan: PastPlan): Open {
     if (this.#open.size >= MAX_OPEN) this.#makeRoom()
     const open = { state: this.#options.open(plan), users: 0, usedMs: this.#options.clock.elapsed() }
     this.#open.set(key, open)
-    open.state.catch(() => this.#open.delete(key))
+    open.state.then(
+      ({ stopped }) => void stopped.then(() => this.#remove(key, open)),
+      () => this.#open.delete(key),
+    )
     return open
   }
 
@@ -96,19 +114,23 @@ export class Pasts {
     const [oldest] = unused.sort(([, a], [, b]) => a.usedMs - b.usedMs)
     if (oldest === undefined)
       throw tooManyRequestsError(`${MAX_OPEN} past states are in use; try again when one of them is not`, 1)
-    void this.#remove(oldest[0])
+    void this.#remove(...oldest)
   }
 
   #closeIdle(): void {
     const limitMs = this.#options.clock.elapsed() - IDLE_MS
-    for (const [text, { usedMs }] of this.#revisions) if (usedMs < limitMs) this.#revisions.delete(text)
-    for (const [key, { users, usedMs }] of this.#open) if (users === 0 && usedMs < limitMs) void this.#remove(key)
+    for (const [text, { usedMs, isLost }] of this.#pins) if (isLost || usedMs < limitMs) this.#pins.delete(text)
+    for (const [key, open] of this.#open) if (open.users === 0 && open.usedMs < limitMs) void this.#remove(key, open)
   }
 
-  async #remove(key: string): Promise<void> {
-    const open = this.#open.get(key)
-    this.#open.delete(key)
-    const state = await open?.state.catch(() => undefined)
-    await state?.[Symbol.asyncDispose]()
+  /** Ends the watches of the state. */
+  async #remove(key: string, open: Open): Promise<void> {
+    if (this.#open.get(key) === open) this.#open.delete(key)
+    const state = await open.state.catch(() => undefined)
+    try {
+      await state?.[Symbol.asyncDispose]()
+    } catch (error) {
+      this.#options.onError(error)
+    }
   }
 }

@@ -22,7 +22,7 @@ export interface Reply {
   readonly status: number
   readonly bytes: Buffer
   readonly text: string
-  json(): Json
+  readonly json: () => Json
 }
 
 export interface Sent {
@@ -38,6 +38,8 @@ export interface OpenWatch {
   readonly status: number
   /** All that has arrived so far. */
   bytes(): Buffer
+  /** Resolves when the server or `end` has ended the watch. */
+  readonly ended: Promise<void>
   /** Ends the watch; resolves when the server has noticed. */
   end(): Promise<void>
 }
@@ -80,7 +82,7 @@ export async function startBed({ settings, ...options }: ControlPlaneOptions = {
     const response = await request(sent, path)
     const bytes = await response.bytes(MAX_BYTES)
     const text = bytes.toString('latin1')
-    return { status: response.status, bytes, text, json: () => JSON.parse(bytes.toString()) as Json }
+    return { status: response.status, bytes, text, json: () => JSON.parse(bytes.toString()) }
   }
   return {
     plane,
@@ -111,6 +113,7 @@ function follow(response: HttpResponse, leaving: AbortController): OpenWatch {
   return {
     status: response.status,
     bytes: () => Buffer.concat(pieces),
+    ended: reading,
     async end() {
       leaving.abort()
       await reading
