@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 
 import { CLUSTER_DEFENCES } from '../reliability/management/cluster-defences.ts'
 import { CONSOLE_DEFENCES } from '../reliability/management/console-defences.ts'
+import { PAST_DEFENCES } from '../reliability/management/past-defences.ts'
 import { PEOPLE_DEFENCES } from '../reliability/management/people-defences.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -16,7 +17,7 @@ describe('The table of defences', () => {
     file,
     text,
     test: [testFile, name],
-  } of [...CLUSTER_DEFENCES, ...PEOPLE_DEFENCES, ...CONSOLE_DEFENCES]) {
+  } of [...CLUSTER_DEFENCES, ...PEOPLE_DEFENCES, ...CONSOLE_DEFENCES, ...PAST_DEFENCES]) {
     it(`names code and a test that exist for ${attack}`, () => {
       assert.equal(read(file).split(text).length - 1, 1, `${file} has the text once`)
       const tests = read(testFile)

@@ -1,5 +1,5 @@
 /**
- * Mutation test of the security checks of the management server: disables one check at a time in a copy of the sources,
+ * Mutation test of the security checks of the management server and of the past: disables one check at a time in a copy of the sources,
  * and expects the test of that check to fail. `node test/reliability/management-defences.ts [TEXT]` runs only checks
  * against attacks with TEXT in their name.
  */
@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path'
 import { CLUSTER_DEFENCES } from './management/cluster-defences.ts'
 import { CONSOLE_DEFENCES } from './management/console-defences.ts'
 import type { Defence } from './management/defence.ts'
+import { PAST_DEFENCES } from './management/past-defences.ts'
 import { PEOPLE_DEFENCES } from './management/people-defences.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -19,9 +20,8 @@ const PARTS = ['bin', 'package.json', 'scripts', 'src', 'test', 'tsconfig.json']
 const TIMEOUT_MS = 180_000
 
 const [only = ''] = process.argv.slice(2)
-const defences = [...CLUSTER_DEFENCES, ...PEOPLE_DEFENCES, ...CONSOLE_DEFENCES].filter(({ attack }) =>
-  attack.includes(only),
-)
+const all = [...CLUSTER_DEFENCES, ...PEOPLE_DEFENCES, ...CONSOLE_DEFENCES, ...PAST_DEFENCES]
+const defences = all.filter(({ attack }) => attack.includes(only))
 const copy = mkdtempSync(join(tmpdir(), 'management-defences-'))
 try {
   copySources()

@@ -34,7 +34,7 @@ const MAX_WATCHES = 6
 
 interface Moment {
   readonly text: string
-  readonly then: Tenants
+  readonly state: Tenants
 }
 
 interface Plan {
@@ -64,7 +64,7 @@ class Fuzz {
     requests: 0,
     watches: 0,
     objects: 0,
-    outcomes: { allowed: 0, moments: 0, today: 0, then: 0, namespace: 0 },
+    outcomes: { allowed: 0, moments: 0, today: 0, earlier: 0, namespace: 0 },
   }
   readonly #bed: Bed
   readonly #random: Random
@@ -109,9 +109,9 @@ class Fuzz {
 
   #moment(): Moment {
     const back = Math.min(this.#steps.length, this.#random.int(2) === 0 ? 5 : this.#steps.length)
-    const then = this.#steps[this.#steps.length - 1 - this.#random.int(back)] as Tenants
+    const state = this.#steps[this.#steps.length - 1 - this.#random.int(back)] as Tenants
     const isTime = this.#random.int(2) === 0
-    return { text: isTime ? new Date(then.timeMs).toISOString() : `rv:${then.revision}`, then }
+    return { text: isTime ? new Date(state.timeMs).toISOString() : `rv:${state.revision}`, state }
   }
 
   /** Mostly one that is allowed today, so that the rules of then decide. */
@@ -138,23 +138,30 @@ class Fuzz {
   #plan(moment: Moment): Plan {
     const tenant = this.#oneOf(this.#tenants)
     const kind = this.#random.int(8) === 0 ? NAMESPACE_KIND : this.#oneOf(TENANT_KINDS)
-    const { group, resource } = kind
     const draw = this.#random.int(10)
     const verb = draw < 4 ? 'get' : draw < 9 ? 'list' : 'watch'
-    const isEverywhere = !kind.isNamespaced || (verb !== 'get' && this.#random.int(3) === 0)
-    const namespace = isEverywhere ? '' : this.#oneOf(NAMESPACES)
-    const isOne = verb === 'get' || this.#random.int(4) === 0
-    const name = isOne ? this.#oneOf(kind === NAMESPACE_KIND ? NAMESPACES : NAMES) : ''
+    const { namespace, name } = this.#target(kind, verb)
+    // As the path of a namespace says, it is inside itself.
     const isNamespace = kind === NAMESPACE_KIND && verb === 'get'
+    const { group, resource } = kind
     const action = { verb, group, resource, namespace: isNamespace ? name : namespace, name }
-    const query = new URLSearchParams()
-    if (verb !== 'get' && name !== '') query.set('fieldSelector', `metadata.name=${name}`)
-    if (verb === 'watch') query.set('watch', '1')
-    if (verb === 'watch') query.set('timeoutSeconds', '2')
-    const own = tenantPath(kind, namespace, verb === 'get' ? name : '')
-    const path = query.size === 0 ? own : `${own}?${query.toString()}`
-    const accept = verb === 'watch' ? undefined : this.#oneOf(verb === 'get' ? OBJECT_FORMS : LIST_FORMS)
-    return { tenant, moment, kind, action, path, accept }
+    if (verb === 'get') {
+      const accept = this.#oneOf(OBJECT_FORMS)
+      return { tenant, moment, kind, action, path: tenantPath(kind, namespace, name), accept }
+    }
+    const query = new URLSearchParams({
+      ...(name !== '' && { fieldSelector: `metadata.name=${name}` }),
+      ...(verb === 'watch' && { watch: '1', timeoutSeconds: '2' }),
+    })
+    const path = `${tenantPath(kind, namespace)}?${query.toString()}`
+    return { tenant, moment, kind, action, path, accept: verb === 'watch' ? undefined : this.#oneOf(LIST_FORMS) }
+  }
+
+  #target(kind: TenantKind, verb: string): { readonly namespace: string; readonly name: string } {
+    const isEverywhere = !kind.isNamespaced || (verb !== 'get' && this.#random.int(3) === 0)
+    const isOne = verb === 'get' || this.#random.int(4) === 0
+    const names = kind === NAMESPACE_KIND ? NAMESPACES : NAMES
+    return { namespace: isEverywhere ? '' : this.#oneOf(NAMESPACES), name: isOne ? this.#oneOf(names) : '' }
   }
 
   async #send(plan: Plan): Promise<void> {
@@ -171,7 +178,7 @@ class Fuzz {
       assert.equal(reply.status, 403, `${about(plan)} is refused`)
       return
     }
-    const expected = marksOf(plan, moment.then)
+    const expected = marksOf(plan, moment.state)
     const status = action.verb === 'get' && expected.length === 0 ? 404 : 200
     assert.equal(reply.status, status, `${about(plan)} is allowed`)
     assert.deepEqual(marks, expected, about(plan))
@@ -189,12 +196,12 @@ class Fuzz {
       `${path}${join}resourceVersion=${older.revision}&resourceVersionMatch=Exact`,
       `${path}${join}continue=${encoded}&limit=100`,
       `${path}${join}limit=100&resourceVersion=${older.revision}`,
-      `${path}/`,
+      path.replace(/\?|$/, '/?'),
       path.replace(/\/namespaces\/(\w+)/, '/namespaces/$1%2F..'),
       path.replace(/\/namespaces\/\w+\//, '/namespaces//'),
     ]
     // A revision after the moment would be waited for.
-    if (older.revision > moment.then.revision) return
+    if (older.revision > moment.state.revision) return
     this.counts.requests++
     const as = { ...tenant, uid: '', extra: {} }
     const trick = this.#oneOf(tricks)
@@ -202,8 +209,12 @@ class Fuzz {
     const seen = marksIn(text)
     if (seen.length === 0) return
     const plan = { tenant, moment, kind, action, path: trick, accept: undefined }
-    const allowed = this.#outcome(plan) === 'allowed' ? marksOf(plan, moment.then) : []
-    assert.deepEqual(seen.filter((mark) => !allowed.includes(mark)), [], `${about(plan)} has other objects`)
+    const allowed = this.#outcome(plan) === 'allowed' ? marksOf(plan, moment.state) : []
+    assert.deepEqual(
+      seen.filter((mark) => !allowed.includes(mark)),
+      [],
+      `${about(plan)} has other objects`,
+    )
   }
 
   async #watch(plan: Plan): Promise<void> {
@@ -231,20 +242,24 @@ class Fuzz {
 
   /** A watch shows the objects of its moment, and those that came later. */
   #checkWatched(plan: Plan, open: OpenWatch): void {
-    const later = this.#steps.filter(({ revision }) => revision > plan.moment.then.revision)
+    const later = this.#steps.filter(({ revision }) => revision > plan.moment.state.revision)
     const made = later.flatMap((step) => step.made.filter((object) => isSelected(plan, object)))
-    const allowed = new Set([...marksOf(plan, plan.moment.then), ...made.map(({ mark }) => mark)])
+    const allowed = new Set([...marksOf(plan, plan.moment.state), ...made.map(({ mark }) => mark)])
     const seen = marksIn(open.bytes().toString('latin1'))
-    assert.deepEqual(seen.filter((mark) => !allowed.has(mark)), [], `${about(plan)} has other objects`)
+    assert.deepEqual(
+      seen.filter((mark) => !allowed.has(mark)),
+      [],
+      `${about(plan)} has other objects`,
+    )
     const kept = new Set(marksOf(plan, this.#now))
     // A watch that begins while the changes already play may have missed the others.
-    const missing = marksOf(plan, plan.moment.then).filter((mark) => kept.has(mark) && !seen.includes(mark))
+    const missing = marksOf(plan, plan.moment.state).filter((mark) => kept.has(mark) && !seen.includes(mark))
     assert.deepEqual(missing, [], `${about(plan)} lacks objects`)
     this.counts.objects += seen.length
   }
 
   #outcome({ tenant, moment, action }: Plan): Outcome {
-    return readPast(this.#now, moment.then, tenant, action)
+    return readPast(this.#now, moment.state, tenant, action)
   }
 }
 

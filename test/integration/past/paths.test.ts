@@ -167,7 +167,8 @@ describe('paths of the past', () => {
       for (const prefix of PREFIXES.filter((text) => text.includes('past') && !/-1|%2D/i.test(text))) {
         for (const path of [MAPS, `${MAPS}/late`, `${MAPS}/early`]) {
           const { text } = await bed.send(prefix.replace('PATH', path))
-          for (const write of writes) assert.ok(!text.includes(`"${write}"`) || text.includes('not found'), `${prefix} ${path}`)
+          for (const write of writes)
+            assert.ok(!text.includes(`"${write}"`) || text.includes('not found'), `${prefix} ${path}`)
         }
       }
     })
@@ -197,10 +198,13 @@ function overHttp1(method: string, path: string): Promise<number> {
   const headers = { authorization: 'Bearer admin', 'content-type': 'application/json' }
   const { port } = new URL(bed.plane.url)
   return new Promise((resolve, reject) => {
-    const sent = httpsRequest({ host: '127.0.0.1', port, path, method, headers, rejectUnauthorized: false }, (answer) => {
-      answer.resume()
-      answer.on('end', () => resolve(answer.statusCode ?? 0))
-    })
+    const sent = httpsRequest(
+      { host: '127.0.0.1', port, path, method, headers, rejectUnauthorized: false },
+      (answer) => {
+        answer.resume()
+        answer.on('end', () => resolve(answer.statusCode ?? 0))
+      },
+    )
     sent.on('error', reject)
     sent.end(JSON.stringify(BODY))
   })
@@ -210,7 +214,12 @@ function overHttp2(method: string, path: string): Promise<number> {
   const session = connectHttp2(bed.plane.url, { rejectUnauthorized: false })
   return new Promise<number>((resolve, reject) => {
     session.on('error', reject)
-    const headers = { ':method': method, ':path': path, authorization: 'Bearer admin', 'content-type': 'application/json' }
+    const headers = {
+      ':method': method,
+      ':path': path,
+      authorization: 'Bearer admin',
+      'content-type': 'application/json',
+    }
     const stream = session.request(headers, { endStream: false })
     stream.on('error', reject)
     stream.on('response', (answer) => resolve(Number(answer[':status'])))
@@ -220,7 +229,9 @@ function overHttp2(method: string, path: string): Promise<number> {
 }
 
 describe('users of the past', () => {
-  const as = (name: string, groups: readonly string[] = ['system:authenticated']): Json => ({ as: { name, groups, uid: '', extra: {} } })
+  const as = (name: string, groups: readonly string[] = ['system:authenticated']): Json => ({
+    as: { name, groups, uid: '', extra: {} },
+  })
 
   async function grant(name: string, rules: readonly object[]): Promise<void> {
     await bed.must('POST', `${RBAC}/clusterroles`, { metadata: { name }, rules })

@@ -23,7 +23,10 @@ const ENCRYPTION = JSON.stringify({
   resources: [
     {
       resources: ['secrets'],
-      providers: [{ aescbc: { keys: [{ name: 'one', secret: Buffer.alloc(32, 'k').toString('base64') }] } }, { identity: {} }],
+      providers: [
+        { aescbc: { keys: [{ name: 'one', secret: Buffer.alloc(32, 'k').toString('base64') }] } },
+        { identity: {} },
+      ],
     },
   ],
 })
@@ -57,7 +60,9 @@ async function checkStored(bed: Bed, { isProtobuf, isEncrypted }: Storing): Prom
   const { backend } = bed.plane.running.server.registry.services
   await bed.must('POST', SECRETS, { metadata: { name: 'form' } })
   const { items } = await backend.range({ start: '/registry/secrets/default/form' })
-  const start = Buffer.from(items[0]?.value ?? []).toString('latin1').slice(0, 8)
+  const start = Buffer.from(items[0]?.value ?? [])
+    .toString('latin1')
+    .slice(0, 8)
   assert.ok(start.startsWith(isEncrypted ? 'k8s:enc:' : isProtobuf ? 'k8s\0' : '{'), start)
 }
 
@@ -207,7 +212,12 @@ describe('the values of Secrets', () => {
       const life = await live(bed)
       await checkStored(bed, storing)
       const search = new Search(life)
-      const stored = { kind: 'Secret', apiVersion: 'v1', metadata: { name: 'today' }, stringData: { key: life.values[0] } }
+      const stored = {
+        kind: 'Secret',
+        apiVersion: 'v1',
+        metadata: { name: 'today' },
+        stringData: { key: life.values[0] },
+      }
       await bed.must('POST', SECRETS, stored)
       const today = async (): Promise<boolean> => search.has((await bed.send(`${SECRETS}/today`)).bytes)
       assert.ok(await today(), 'the search finds a value of today')

@@ -50,7 +50,7 @@ async function listed(bed: Bed, moment: string, path: string): Promise<string> {
 /** All items of a list that is read in pages. */
 async function paged(bed: Bed, moment: string, path: string, limit: number): Promise<Json[]> {
   const items: Json[] = []
-  for (let token = ''; ; ) {
+  for (let token = ''; ;) {
     const { status, json } = await bed.send(past(moment, `${path}?limit=${limit}&continue=${token}`))
     assert.equal(status, 200)
     const page = json()
@@ -72,7 +72,8 @@ class Reader {
   constructor(bed: Bed, random: Random, shown: readonly Shown[]) {
     this.#bed = bed
     this.#random = random
-    const names = (all: string): Set<string> => new Set(shown.flatMap(({ lists }) => pathsIn(all, lists.get(all) ?? '')))
+    const names = (all: string): Set<string> =>
+      new Set(shown.flatMap(({ lists }) => pathsIn(all, lists.get(all) ?? '')))
     this.#everMade = new Map(KINDS.map(({ all }) => [all, names(all)]))
   }
 

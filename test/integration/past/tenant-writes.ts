@@ -126,7 +126,9 @@ export class TenantWrites {
 
   async #openNamespace(name: string): Promise<void> {
     const mark = this.#mark()
-    const { metadata } = await this.#bed.must('POST', '/api/v1/namespaces', { metadata: { name, annotations: { mark } } })
+    const { metadata } = await this.#bed.must('POST', '/api/v1/namespaces', {
+      metadata: { name, annotations: { mark } },
+    })
     this.#namespaces.set(name, { uid: metadata.uid, mark })
     this.#newest.push({ kind: NAMESPACE_KIND, namespace: '', name, mark })
     // The publishers of the bed write into it.
@@ -241,7 +243,10 @@ export class TenantWrites {
   }
 }
 
-function rbacPath({ namespace, name }: { readonly namespace: string; readonly name: string }, isBinding: boolean): string {
+function rbacPath(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  isBinding: boolean,
+): string {
   const scope = namespace === '' ? '' : `/namespaces/${namespace}`
   const plural = `${namespace === '' ? 'cluster' : ''}role${isBinding ? 'bindings' : 's'}`
   return `${RBAC}${scope}/${plural}${name === '' ? '' : `/${name}`}`

@@ -109,7 +109,7 @@ export function may({ roles, bindings }: Tenants, tenant: Tenant, action: Action
 const MOMENTS: Action = { verb: 'get', group: 'hyperkube.io', resource: 'moments', namespace: '', name: '' }
 
 /** The rule that refuses a request, or none. */
-export type Outcome = 'allowed' | 'moments' | 'today' | 'then' | 'namespace'
+export type Outcome = 'allowed' | 'moments' | 'today' | 'earlier' | 'namespace'
 
 export function mayReadMoments(now: Tenants, tenant: Tenant): boolean {
   return may(now, tenant, MOMENTS)
@@ -121,6 +121,6 @@ export function readPast(now: Tenants, then: Tenants, tenant: Tenant, action: Ac
   if (!may(now, tenant, action)) return 'today'
   if (action.namespace === '' || may(now, tenant, { ...action, namespace: '' })) return 'allowed'
   const [before, today] = [then.namespaces.get(action.namespace), now.namespaces.get(action.namespace)]
-  if (!may(then, tenant, action)) return 'then'
+  if (!may(then, tenant, action)) return 'earlier'
   return before !== undefined && before.uid === today?.uid ? 'allowed' : 'namespace'
 }

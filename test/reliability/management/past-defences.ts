@@ -1,0 +1,68 @@
+/** The list of defences of the past of a cluster, for `management-defences.ts`. */
+import type { Defence } from './defence.ts'
+
+const PAST = 'src/control-plane/past'
+const FUZZ = 'test/integration/past'
+const SHOWN: Defence['test'] = [
+  `${FUZZ}/access-fuzz.test.ts`,
+  'shows each of 50 users what the rules allow, and nothing else, in 5,000 requests',
+]
+
+export const PAST_DEFENCES: readonly Defence[] = [
+  {
+    attack: 'reading the past without the permission for it',
+    file: `${PAST}/past-access.ts`,
+    text: 'if (!(await today(user, MOMENTS)).allowed) return',
+    without: 'if (user.name === MOMENTS.name) return',
+    test: SHOWN,
+  },
+  {
+    attack: 'reading the past of objects that the user may not read today',
+    file: `${PAST}/past-access.ts`,
+    text: 'const decision = await today(user, access)',
+    without: 'const decision = { ...(await today(user, access)), allowed: true }',
+    test: SHOWN,
+  },
+  {
+    attack: 'reading what the user was not allowed to read at that time',
+    file: `${PAST}/past-access.ts`,
+    text: 'if (!(await asAuthorize(past.authorizer)(user, access)).allowed) return',
+    without: 'if (user.name === namespace) return',
+    test: SHOWN,
+  },
+  {
+    attack: 'reading an earlier namespace of the same name',
+    file: `${PAST}/past-access.ts`,
+    text: 'then !== undefined && then === now ?',
+    without: 'then !== now || then === now ?',
+    test: SHOWN,
+  },
+  {
+    attack: 'a permission in one namespace taken for one in all namespaces',
+    file: `${PAST}/past-access.ts`,
+    text: "if ((await today(user, { ...access, namespace: '' })).allowed) return decision",
+    without: 'if ((await today(user, access)).allowed) return decision',
+    test: SHOWN,
+  },
+  {
+    attack: 'lists at a resourceVersion before the moment, with the rules of the moment',
+    file: `${PAST}/past-state.ts`,
+    text: 'await fork.compact(revision)',
+    without: 'await fork.compact(0)',
+    test: SHOWN,
+  },
+  {
+    attack: 'values of Secrets that were deleted',
+    file: `${PAST}/past-secrets.ts`,
+    text: "map((name) => [name, ''])",
+    without: 'map((name) => [name, data[name]])',
+    test: [`${FUZZ}/secrets.test.ts`, ''],
+  },
+  {
+    attack: 'values of Secrets in the annotation of kubectl apply',
+    file: `${PAST}/past-secrets.ts`,
+    text: 'const { [LAST_APPLIED]: _, ...annotations }',
+    without: 'const { [`${LAST_APPLIED}-`]: _, ...annotations }',
+    test: [`${FUZZ}/secrets.test.ts`, ''],
+  },
+]
