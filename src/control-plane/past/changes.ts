@@ -86,11 +86,14 @@ async function* eventsOf(
 ): AsyncGenerator<StorageEvent> {
   if (from >= to) return
   const { prefix } = store.collection
-  const isOne = info.name !== ''
+  // A list in all namespaces can select a name by its field.
+  const isOne = info.name !== '' && (info.namespace !== '' || !resource.kind.namespaced)
   const folder = info.namespace === '' ? prefix : `${prefix}${info.namespace}/`
   const start = isOne ? store.keyOf(resource.kind.namespaced ? info.namespace : '', info.name) : folder
   const end = isOne ? `${start}\0` : prefixEnd(start)
-  for await (const { events } of backend.watch({ start, end, from: from + 1, through: to, signal })) yield* events
+  const ending = info.name === '' ? '' : `/${info.name}`
+  for await (const { events } of backend.watch({ start, end, from: from + 1, through: to, signal }))
+    yield* events.filter(({ key }) => key.endsWith(ending))
 }
 
 function changesOf(

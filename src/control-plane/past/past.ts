@@ -3,6 +3,7 @@ import { Namespaces } from '#apis/core/v1.ts'
 import type { ApiServerParts } from '#apiserver/apiserver.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import type { Authorizer } from '#auth/authorizer.ts'
+import type { RequestInfo } from '#auth/request-info.ts'
 import { type Answer, type Call, isUpgrade, isWhole } from '#component/requests/call.ts'
 import { notFoundPage } from '#component/requests/not-found-page.ts'
 import type { Clock } from '#lib/clock.ts'
@@ -89,6 +90,7 @@ class Past {
     const { info } = call
     const isReading = info.isResource && (info.verb === 'get' || info.verb === 'list') && info.subresource === ''
     if (!isReading) throw badRequestError('only objects and collections have changes')
+    if (hasSelectors(info)) throw badRequestError('changes cannot be selected by labels or fields')
     const { backend, atRest, registry } = this.#options
     const { compactedRevision } = await backend.health()
     const from = Math.max(compactedRevision, earliestOf(backend, range.from))
@@ -99,6 +101,11 @@ class Past {
       return view === undefined ? notFoundPage() : listChanges(call, view, source).catch(explained)
     })
   }
+}
+
+/** Authorizers may allow only a selection, so it must not be ignored. A name is one that the path could have. */
+function hasSelectors({ name, fieldSelector = '', labelSelector = '' }: RequestInfo): boolean {
+  return labelSelector !== '' || (fieldSelector !== '' && fieldSelector !== `metadata.name=${name}`)
 }
 
 /** 0: before everything that the store knows. */

@@ -51,6 +51,8 @@ interface Counts {
   requests: number
   watches: number
   objects: number
+  /** Lists of changes, refused ones included. */
+  changes: number
   readonly outcomes: Record<Outcome, number>
 }
 
@@ -64,6 +66,7 @@ class Fuzz {
     requests: 0,
     watches: 0,
     objects: 0,
+    changes: 0,
     outcomes: { allowed: 0, moments: 0, today: 0, earlier: 0, namespace: 0 },
   }
   readonly #bed: Bed
@@ -85,7 +88,9 @@ class Fuzz {
     for (let at = 0; at < count; at++) {
       const plan = this.#promisingPlan(moments[this.#random.int(2)] as Moment)
       await this.#send(plan)
-      if (plan.action.verb !== 'watch') await this.#evade(plan)
+      if (plan.action.verb === 'watch') continue
+      await this.#evade(plan)
+      await this.#list(plan)
     }
     await this.#discover(moments[0] as Moment)
   }
@@ -217,6 +222,37 @@ class Fuzz {
     )
   }
 
+  /** The changes between two moments, which need the permission in all namespaces. */
+  async #list(plan: Plan): Promise<void> {
+    if (this.#random.int(8) > 0) return
+    const { tenant, moment, action, path } = plan
+    const before = this.#oneOf(this.#steps)
+    const { revision } = moment.state
+    if (before.revision >= revision) return
+    this.counts.requests++
+    this.counts.changes++
+    const as = { ...tenant, uid: '', extra: {} }
+    const { status, text } = await this.#bed.send(past(`rv:${before.revision}..rv:${revision}`, path), { as })
+    const isEverywhere = may(this.#now, tenant, { ...action, namespace: '' })
+    const isAllowed = this.#isAllowedToday(plan) && isEverywhere
+    assert.equal(status, isAllowed ? 200 : 403, `changes of ${about(plan)}`)
+    const seen = marksIn(text)
+    if (!isAllowed) return assert.deepEqual(seen, [], about(plan))
+    const steps = this.#steps.filter((step) => step.revision > before.revision && step.revision <= revision)
+    const made = steps.flatMap((step) => step.made.filter((object) => isSelected(plan, object))).map(({ mark }) => mark)
+    const allowed = [...marksOf(plan, before), ...made]
+    assert.deepEqual(
+      seen.filter((mark) => !allowed.includes(mark)),
+      [],
+      `changes of ${about(plan)}`,
+    )
+    assert.deepEqual(
+      made.filter((mark) => !seen.includes(mark)),
+      [],
+      `changes of ${about(plan)}`,
+    )
+  }
+
   async #watch(plan: Plan): Promise<void> {
     if (this.#watches.length >= MAX_WATCHES) return
     const [first] = this.#watches
@@ -306,9 +342,11 @@ describe('the access to the past', () => {
     }
     await bed.clock.advance(2000)
     await fuzz.endWatches()
-    const { requests, watches, objects, outcomes } = fuzz.counts
-    t.diagnostic(`${requests} requests, ${watches} watches, ${objects} objects, ${JSON.stringify(outcomes)}`)
-    assert.ok(requests >= 5000 && watches > 20 && objects > 500)
+    const { requests, watches, objects, changes, outcomes } = fuzz.counts
+    t.diagnostic(
+      `${requests} requests, ${watches} watches, ${changes} lists of changes, ${objects} objects, ${JSON.stringify(outcomes)}`,
+    )
+    assert.ok(requests >= 5000 && watches > 20 && objects > 500 && changes > 100)
     // Each rule decides often enough to be tested.
     for (const [rule, count] of Object.entries(outcomes)) assert.ok(count > 50, `${rule}: ${count}`)
   })

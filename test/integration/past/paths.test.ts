@@ -127,6 +127,12 @@ const PREFIXES = [
   '/./past/-1sPATH',
   '/x/../past/-1sPATH',
   '/apis/past/-1sPATH',
+  '/past/-9s..PATH',
+  '/past/-9s..-1sPATH',
+  '/past/rv:1..rv:2PATH',
+  '/past/-9s..-1s..-0sPATH',
+  '/past/-9s..%2FPATH',
+  '/past/...PATH',
   '/past/constructorPATH',
   '/past/__proto__PATH',
 ]
@@ -164,7 +170,7 @@ describe('paths of the past', () => {
   it('never show an object of today', async () => {
     const writes = ['late', 'new']
     await unchanged(async () => {
-      for (const prefix of PREFIXES.filter((text) => text.includes('past') && !/-1|%2D/i.test(text))) {
+      for (const prefix of PREFIXES.filter((text) => text.includes('past') && !/-1|-9|%2D/i.test(text))) {
         for (const path of [MAPS, `${MAPS}/late`, `${MAPS}/early`]) {
           const { text } = await bed.send(prefix.replace('PATH', path))
           for (const write of writes)
@@ -286,6 +292,19 @@ describe('users of the past', () => {
     for (const path of ['/api', '/apis', '/openapi/v3', '/version']) {
       assert.equal((await bed.send(past(early, path), as('reader'))).status, 403, path)
       assert.equal((await bed.send(past(early, path), as('historian'))).status, 200, path)
+    }
+  })
+
+  it('cannot select changes: an authorizer may allow only the selection', async () => {
+    const range = `${early}..`
+    assert.equal((await bed.send(past(range, `${MAPS}?fieldSelector=metadata.name=early`))).status, 200)
+    const selectors = [
+      'labelSelector=a=b',
+      'fieldSelector=metadata.name=early,metadata.namespace=x',
+      'fieldSelector=a=b',
+    ]
+    for (const selector of selectors) {
+      assert.equal((await bed.send(past(range, `${MAPS}?${selector}`))).status, 400, selector)
     }
   })
 

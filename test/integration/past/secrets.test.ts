@@ -178,6 +178,23 @@ async function searchWatches(bed: Bed, search: Search, revision: number): Promis
   for (const watch of open) await watch.end()
 }
 
+/** The lists of changes of the whole life. */
+async function searchChanges(bed: Bed, search: Search, revision: number): Promise<void> {
+  for (const moment of [`rv:${revision - 1}..`, '-1h..-0s', `rv:0..rv:${revision + 1}`]) {
+    for (const path of [
+      SECRET,
+      SECRETS,
+      '/api/v1/secrets?limit=100',
+      `${SECRETS}?fieldSelector=metadata.name=canary`,
+    ]) {
+      const { status, text, bytes } = await bed.send(past(moment, path))
+      assert.equal(status, 200, `${moment} ${path}`)
+      assert.ok(text.includes('"MODIFIED"'), `${moment} ${path}`)
+      search.check(bytes, `${moment} ${path}`)
+    }
+  }
+}
+
 /** The messages of a watch over a WebSocket until the canary is deleted. */
 async function searchSocket(bed: Bed, search: Search, revision: number): Promise<void> {
   const url = `${bed.plane.url.replace('https', 'wss')}${past(`rv:${revision}@200x`, `${SECRETS}?watch=1`)}`
@@ -223,6 +240,7 @@ describe('the values of Secrets', () => {
       assert.ok(await today(), 'the search finds a value of today')
       await bed.clock.advance(1000)
       for (const revision of [...life.revisions, await bed.revision()]) await searchAnswers(bed, search, revision)
+      await searchChanges(bed, search, life.revisions[0] ?? 0)
       await searchWatches(bed, search, life.revisions[0] ?? 0)
       await searchSocket(bed, search, life.revisions[0] ?? 0)
       assert.ok(await today(), 'reading the past has changed an answer of today')

@@ -45,6 +45,20 @@ export const PAST_DEFENCES: readonly Defence[] = [
     test: SHOWN,
   },
   {
+    attack: 'changes in a namespace without the permission in all namespaces',
+    file: `${PAST}/past-access.ts`,
+    text: "if (isPastRange(moment)) return refusal('changes need the permission in all namespaces')",
+    without: 'if (isPastRange(moment)) return decision',
+    test: SHOWN,
+  },
+  {
+    attack: 'selectors of changes that only the authorizer reads',
+    file: `${PAST}/past.ts`,
+    text: 'if (hasSelectors(info)) throw',
+    without: 'if (hasSelectors(info) && info.path === backend.name) throw',
+    test: [`${FUZZ}/paths.test.ts`, 'cannot select changes: an authorizer may allow only the selection'],
+  },
+  {
     attack: 'lists at a resourceVersion before the moment, with the rules of the moment',
     file: `${PAST}/past-state.ts`,
     text: 'await fork.compact(revision)',
