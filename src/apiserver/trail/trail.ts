@@ -18,10 +18,10 @@ export interface WriteNote {
   readonly because: readonly Cause[]
 }
 
-const MAX_NOTES = 50_000
+/** About 300 bytes each. */
+const MAX_NOTES = 20_000
 
-interface Kept {
-  readonly note: WriteNote
+interface Kept extends WriteNote {
   readonly atMs: number
 }
 
@@ -46,12 +46,15 @@ export class Trail {
 
   note(revision: Revision, { user, verb = 'update', manager, auditId = '' }: NotedRequest): void {
     const atMs = this.#clock.elapsed()
-    this.#notes.set(revision, { note: { user: user.name, verb, manager, auditId, because: activeCauses() }, atMs })
+    this.#notes.set(revision, { user: user.name, verb, manager, auditId, because: activeCauses(), atMs })
     this.#forget(atMs - HISTORY_WINDOW_MS)
   }
 
   of(revision: Revision): WriteNote | undefined {
-    return this.#notes.get(revision)?.note
+    const kept = this.#notes.get(revision)
+    if (kept === undefined) return undefined
+    const { atMs: _, ...note } = kept
+    return note
   }
 
   /** Two at a time: more than are added. */
