@@ -92,6 +92,21 @@ describe('planUndo', () => {
     assert.deepEqual(spec, { clusterIP: '10.0.0.2', ports: [80] })
   })
 
+  it('keeps the replicas of an autoscaler', () => {
+    const scale = {
+      manager: 'kube-controller-manager',
+      operation: 'Update',
+      fieldsV1: { 'f:spec': { 'f:replicas': {} } },
+    }
+    const managedFields = [{ ...scale, subresource: 'scale' }]
+    const before = object({ spec: { replicas: 1, paused: true } })
+    const now = object({ spec: { replicas: 4 } }, { managedFields })
+    const planned = step({ kind: DEPLOYMENT, before, now, by: 'kubectl-scale' })
+    assert.equal(planned, undefined)
+    assert.deepEqual(changeOf({ kind: DEPLOYMENT, before, now })['spec'], { replicas: 4, paused: true })
+    assert.equal(step({ kind: DEPLOYMENT, before: object({ spec: { replicas: 1 } }), now }), undefined)
+  })
+
   it('creates deleted objects without values of the old one', () => {
     const before = object(
       {
@@ -211,6 +226,14 @@ describe('planUndo of one manager', () => {
     assert.deepEqual(step(question({ a: '2', b: '2' }, ann, bob)), {
       action: 'refuse',
       note: 'bob changed it at 2026-11-18T03:00:09Z (data.b)',
+    })
+  })
+
+  it('counts a change without a time as a new one', () => {
+    const bob = { manager: 'bob', subresource: 'scale', fieldsV1: { 'f:data': { 'f:b': {} } } }
+    assert.deepEqual(step(question({ a: '2', b: '2' }, ann, bob)), {
+      action: 'refuse',
+      note: 'bob changed it (data.b)',
     })
   })
 

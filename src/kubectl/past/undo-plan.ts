@@ -5,8 +5,9 @@
 import type { ServedKind } from '#client/discovery.ts'
 
 import type { AnyObject } from '../session/rest.ts'
+import { momentOf } from './absolute-moment.ts'
 import { isSecret } from './differences.ts'
-import { changesOf, type ManagedChange, owns } from './field-managers.ts'
+import { changesOf, isSince, type ManagedChange, owns } from './field-managers.ts'
 import { changedFields, type FieldPath, recreatedObject, restoredObject } from './user-fields.ts'
 import { resourceOf } from './user-kinds.ts'
 
@@ -94,7 +95,7 @@ function planDeletion({ kind, by, sinceMs }: UndoQuestion, now: AnyObject): Undo
   if (by !== undefined) {
     const changes = changesOf(now)
     if (!changes.some(({ manager }) => manager === by)) return undefined
-    const other = changes.find(({ manager, timeMs }) => manager !== by && timeMs >= sinceMs)
+    const other = changes.find((change) => change.manager !== by && isSince(change, sinceMs))
     if (other !== undefined) return refuse(`${by} created it, and ${textOf(other)}`)
   }
   const reason = NOT_DELETED[resourceOf(kind)]
@@ -105,7 +106,7 @@ function planDeletion({ kind, by, sinceMs }: UndoQuestion, now: AnyObject): Undo
 function planChange({ kind, by, sinceMs }: UndoQuestion, before: AnyObject, now: AnyObject): UndoStep | undefined {
   const paths = changedFields(kind, before, now)
   if (paths.length === 0) return secretStep(kind, before, now)
-  const recent = changesOf(now).filter(({ timeMs }) => timeMs >= sinceMs)
+  const recent = changesOf(now).filter((change) => isSince(change, sinceMs))
   if (by !== undefined && !recent.some(({ manager }) => manager === by)) return undefined
   if (now.metadata.deletionTimestamp !== undefined) return refuse('it is being deleted')
   const others = by === undefined ? [] : recent.filter((change) => change.manager !== by)
@@ -118,7 +119,8 @@ function planChange({ kind, by, sinceMs }: UndoQuestion, before: AnyObject, now:
 }
 
 function textOf({ manager, timeMs }: ManagedChange): string {
-  return `${manager} changed it at ${new Date(timeMs).toISOString().slice(0, 19)}Z`
+  const time = timeMs === undefined ? '' : ` at ${momentOf(timeMs).text}`
+  return `${manager} changed it${time}`
 }
 
 /** A Secret that was written, without a visible difference. */

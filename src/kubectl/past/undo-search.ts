@@ -173,6 +173,7 @@ async function lastManagedChange(search: LastChangeSearch, now: AnyObject | unde
     throw new KubectlError(`${named} does not exist: give a moment at which it did, as in --to -2m`)
   const changes = changesOf(now).filter((change) => ownsSpec(change) && (by === undefined || change.manager === by))
   for (const { manager, timeMs } of changes.slice(0, MAX_TRIES)) {
+    if (timeMs === undefined) break
     // The last state in the second before.
     const before = await readOne(session.at(momentOf(timeMs - 1000).text), kind, where)
     if (before === undefined) break

@@ -32,7 +32,8 @@ export type FieldPath = readonly string[]
 
 /** The paths of fields that users decide and that differ. */
 export function changedFields(kind: ServedKind, before: AnyObject, now: AnyObject): FieldPath[] {
-  return differingPaths(userFields(kind, before), userFields(kind, now), [])
+  const assigned = assignedFields(kind, now)
+  return differingPaths(userFields(kind, before, assigned), userFields(kind, now, assigned), [])
 }
 
 function differingPaths(one: unknown, other: unknown, path: FieldPath): FieldPath[] {
@@ -46,11 +47,11 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function userFields(kind: ServedKind, object: AnyObject): Fields {
+function userFields(kind: ServedKind, object: AnyObject, assigned: readonly string[]): Fields {
   const { labels = {}, annotations = {} } = object.metadata
   const metadata = { labels, annotations: ofUsers(kind, annotations) }
   const { spec, ...top } = topFields(kind, object)
-  return { ...top, ...(isFields(spec) && { spec: withoutAssigned(kind, spec) }), metadata }
+  return { ...top, ...(isFields(spec) && { spec: without(spec, assigned) }), metadata }
 }
 
 /** Values of Secrets are not in the past. */
@@ -66,15 +67,19 @@ function ofUsers(kind: ServedKind, annotations: Readonly<Record<string, string>>
   return Object.fromEntries(Object.entries(annotations).filter(([name]) => isOfUsers(name)))
 }
 
-function withoutAssigned(kind: ServedKind, spec: Fields): Fields {
-  const assigned = ASSIGNED[resourceOf(kind)] ?? []
-  return Object.fromEntries(Object.entries(spec).filter(([name]) => !assigned.includes(name)))
+/** The number of replicas counts as assigned if an autoscaler has set it. */
+function assignedFields(kind: ServedKind, { metadata: { managedFields = [] } }: AnyObject): readonly string[] {
+  const isAutoscaled = managedFields.some(
+    ({ manager, subresource }) => manager === 'kube-controller-manager' && subresource === 'scale',
+  )
+  return [...(ASSIGNED[resourceOf(kind)] ?? []), ...(isAutoscaled ? ['replicas'] : [])]
 }
 
 /** The present object with the users' fields of `before`. A write of it fails if the object changes in the meantime. */
 export function restoredObject(kind: ServedKind, before: AnyObject, now: AnyObject): AnyObject {
   const { apiVersion, kind: kindName, metadata, status } = now
   const { spec, ...top } = topFields(kind, before)
+  const assigned = assignedFields(kind, now)
   const { labels, annotations } = before.metadata
   const kept = Object.entries(metadata.annotations ?? {}).filter(([name]) => !(name in ofUsers(kind, { [name]: '' })))
   const restored = { ...Object.fromEntries(kept), ...ofUsers(kind, annotations ?? {}) }
@@ -82,15 +87,14 @@ export function restoredObject(kind: ServedKind, before: AnyObject, now: AnyObje
     apiVersion,
     kind: kindName,
     ...top,
-    ...(isFields(spec) && { spec: { ...withoutAssigned(kind, spec), ...assignedIn(kind, now) } }),
+    ...(isFields(spec) && { spec: { ...without(spec, assigned), ...assignedIn(now, assigned) } }),
     ...(isSecret(kind) && now['data'] !== undefined && { data: now['data'] }),
     metadata: { ...withoutDecided(metadata), ...(labels && { labels }), ...filled({ annotations: restored }) },
     ...(status !== undefined && { status }),
   } as AnyObject
 }
 
-function assignedIn(kind: ServedKind, { spec }: AnyObject): Fields {
-  const names = ASSIGNED[resourceOf(kind)] ?? []
+function assignedIn({ spec }: AnyObject, names: readonly string[]): Fields {
   if (!isFields(spec)) return {}
   return Object.fromEntries(names.filter((name) => spec[name] !== undefined).map((name) => [name, spec[name]]))
 }
@@ -109,7 +113,8 @@ export function recreatedObject(kind: ServedKind, before: AnyObject): AnyObject 
   const { namespace, name, labels = {}, annotations = {} } = before.metadata
   const { spec, ...top } = topFields(kind, before)
   // The address of a Service is free again, and "None" is a decision of the user.
-  const kept = isFields(spec) && resourceOf(kind) !== 'services' ? withoutAssigned(kind, spec) : spec
+  const kept =
+    isFields(spec) && resourceOf(kind) !== 'services' ? without(spec, ASSIGNED[resourceOf(kind)] ?? []) : spec
   const isJob = resourceOf(kind) === 'jobs.batch'
   return {
     apiVersion: before.apiVersion,
