@@ -3,6 +3,7 @@ import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 
 import { Form } from '../forms/form.tsx'
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { countDependants, type DependantCount } from '../related/dependants.ts'
 import type { ActionFormProps } from './action-form.ts'
 import { type Propagation, remove } from './plans.ts'
@@ -29,7 +30,7 @@ export function DeleteForm({ cluster, kind, object, close, done }: ActionFormPro
   }
   return (
     <Form label="Delete" action="Delete" submit={submit} cancel={close} isDangerous>
-      <p>{goingText(object.kind ?? '', counts)}</p>
+      <p>{goingText(kubernetesKind(object), counts)}</p>
       {finalizers.length > 0 && (
         <p>
           <bdi>{`It stays until its finalizers are removed: ${finalizers.join(', ')}.`}</bdi>

@@ -24,6 +24,7 @@ import {
   drawSelection,
   EditorView,
   highlightActiveLine,
+  highlightSpecialChars,
   hoverTooltip,
   keymap,
   lineNumbers,
@@ -99,6 +100,8 @@ export function yamlExtensions(label: string, isReadOnly: boolean): readonly Ext
     foldGutter(),
     history(),
     drawSelection(),
+    // Control and bidirectional characters would change how the text around them reads.
+    highlightSpecialChars(),
     indentOnInput(),
     highlightSelectionMatches(),
     ...(isReadOnly ? [] : [highlightActiveLine(), lintGutter()]),

@@ -146,6 +146,19 @@ describe('suggestions', () => {
     assert.deepEqual(labels('spec:\n  hostNetwork: |'), ['true', 'false'])
   })
 
+  it('are written so that they stay one value, whatever characters they have', () => {
+    const odd = { type: 'string', enum: ['a\nkind: Secret', 'true', 'x # y', '\u001B[31m', 'web'] } as const
+    const schemas = { Odd: { properties: { mode: odd, 'a: b\nc': { type: 'string' } } } } as const
+    const inserted = (text: string): readonly string[] =>
+      suggestionsAt({ schemas, root: schemas.Odd }, text, text.length).suggestions.map(({ insert }) => insert)
+    assert.deepEqual(inserted('mode: '), ['"a\\nkind: Secret"', '"true"', '"x # y"', String.raw`"\e[31m"`, 'web'])
+    assert.deepEqual(inserted(''), ['mode: ', '"a: b\\nc": '])
+    for (const text of inserted('mode: ')) {
+      const [document] = parseDocuments(`mode: ${text}\n`)
+      assert.ok(odd.enum.includes((document?.object as unknown as { mode: 'web' }).mode), text)
+    }
+  })
+
   it('describe the field under the pointer', () => {
     const text = 'spec:\n  restartPolicy: Always\n'
     assert.deepEqual(describeAt(kindSchema, text, text.indexOf('restart') + 3), {

@@ -1,6 +1,7 @@
 /** Completion and hover text at a place of a YAML text, from the schema of its kind. */
 import { placeAt } from './cursor-path.ts'
 import { resolve, type Schema, schemaAt, type Schemas, typeText } from './schema.ts'
+import { toYaml } from './yaml-text.ts'
 
 export interface Suggestion {
   readonly label: string
@@ -52,13 +53,19 @@ function fieldSuggestion(
     label: name,
     detail: isRequired ? `${type}, required` : type,
     info: schema.description ?? found?.description ?? '',
-    insert: `${dash}${name}:${hasFields ? '' : ' '}`,
+    insert: `${dash}${onOneLine(name)}:${hasFields ? '' : ' '}`,
   }
 }
 
 function valuesOf(schema: Schema | undefined): readonly Suggestion[] {
   const values = schema?.type === 'boolean' ? [true, false] : (schema?.enum ?? [])
-  return values.map((value) => ({ label: String(value), detail: '', info: '', insert: String(value) }))
+  return values.map((value) => ({ label: String(value), detail: '', info: '', insert: onOneLine(value) }))
+}
+
+/** Names and values of custom schemas have any characters: a line break in them must not begin another field. */
+function onOneLine(value: unknown): string {
+  const text = toYaml(value).trimEnd()
+  return text.includes('\n') ? JSON.stringify(value) : text
 }
 
 /** The description of the field at an offset. */

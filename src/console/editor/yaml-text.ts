@@ -1,14 +1,15 @@
 /** Objects as YAML and back, by the rules of YAML 1.1 that Kubernetes reads: `0644` is octal, times are text. */
 import {
-  type Document,
+  Document,
   type DocumentOptions,
   isNode,
   isPair,
   isScalar,
   parseAllDocuments,
   type ParseOptions,
+  Scalar,
   type SchemaOptions,
-  stringify,
+  visit,
 } from 'yaml'
 
 import type { KubeObject } from '#meta/object.ts'
@@ -27,9 +28,18 @@ const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
     ),
 }
 
+/** Control characters are escaped, as kubectl does: the parser of Kubernetes refuses them. */
 export function toYaml(value: unknown): string {
-  return stringify(value, { ...OPTIONS, lineWidth: 0, aliasDuplicateObjects: false })
+  const document = new Document(value, { ...OPTIONS, aliasDuplicateObjects: false })
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (typeof node.value === 'string' && CONTROL.test(node.value)) node.type = Scalar.QUOTE_DOUBLE
+    },
+  })
+  return document.toString({ lineWidth: 0 })
 }
+
+const CONTROL = /[^\P{Cc}\n\t]/u
 
 /** Everything that the API server has, managedFields last. */
 export function readText({ metadata: { managedFields, ...metadata }, ...object }: KubeObject): string {

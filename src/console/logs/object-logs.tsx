@@ -5,6 +5,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import { clusterPath, listPath } from '../api/kinds.ts'
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { useLive } from '../objects/live.ts'
 import { podsOf } from '../objects/pods-of.ts'
 import { Notice } from '../parts/notice.tsx'
@@ -20,7 +21,7 @@ const PODS = { group: '', version: 'v1', plural: 'pods' }
 
 export function ObjectLogs({ cluster, object }: ObjectLogsProps): VNode {
   const pods = podsOf(object)
-  const isPod = object.kind === 'Pod'
+  const isPod = kubernetesKind(object) === 'Pod'
   const path =
     pods && clusterPath(cluster, `${listPath(PODS, pods.namespace)}?labelSelector=${encodeURIComponent(pods.labels)}`)
   const { objects, state } = useLive(isPod ? undefined : path)

@@ -3,6 +3,7 @@ import type { Node, Pod } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import { type KindAddress, listPath, objectPath } from '../api/kinds.ts'
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { podsOf } from '../objects/pods-of.ts'
 import type { Resource } from './amount.ts'
 import { type ChartData, type Mark, valuesOf } from './chart-plan.ts'
@@ -25,7 +26,8 @@ export interface UseSource {
 
 /** Undefined for objects without use, such as pods that have ended. */
 export function useSourceOf(object: KubeObject): UseSource | undefined {
-  const { kind = '', metadata } = object
+  const kind = kubernetesKind(object)
+  const { metadata } = object
   const { name = '', namespace = '' } = metadata
   if (kind === 'Pod') {
     const { phase } = (object as Pod).status
@@ -55,7 +57,7 @@ export function chartOf(
     pods,
   }: { readonly points: readonly Point[]; readonly reading: Reading; readonly pods: readonly Pod[] },
 ): ChartData {
-  const names = object.kind === 'Pod' ? reading.parts.slice(0, MAX_LINES).map(({ name }) => name) : []
+  const names = kubernetesKind(object) === 'Pod' ? reading.parts.slice(0, MAX_LINES).map(({ name }) => name) : []
   const lines =
     names.length > 1
       ? names.map((name) => ({
@@ -79,10 +81,10 @@ export function chartOf(
 
 function marksOf(resource: Resource, object: KubeObject, pods: readonly Pod[]): readonly Mark[] {
   const { requests, limits } = demandOf(pods)
-  const isShown = object.kind === 'Node' || isLimited(pods, resource)
+  const isShown = kubernetesKind(object) === 'Node' || isLimited(pods, resource)
   return [
     { name: 'Requests', value: requests[resource] },
     ...(isShown ? [{ name: 'Limits', value: limits[resource] }] : []),
-    ...(object.kind === 'Node' ? [{ name: 'Allocatable', value: allocatableOf(object as Node)[resource] }] : []),
+    ...(kubernetesKind(object) === 'Node' ? [{ name: 'Allocatable', value: allocatableOf(object as Node)[resource] }] : []),
   ]
 }

@@ -5,6 +5,7 @@ import type { Pod } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import { clusterPath } from '../api/kinds.ts'
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { RESOURCES, type Resource } from './amount.ts'
 import { Chart } from './chart.tsx'
 import { ContainerTable } from './container-table.tsx'
@@ -44,8 +45,8 @@ function Use({ cluster, object, source }: UseViewProps & { readonly source: UseS
           ))}
         </div>
       )}
-      {reading !== undefined && object.kind === 'Pod' && <ContainerTable pod={object as Pod} parts={reading.parts} />}
-      {reading !== undefined && object.kind === 'Pod' && reading.parts.length > MAX_LINES && (
+      {reading !== undefined && kubernetesKind(object) === 'Pod' && <ContainerTable pod={object as Pod} parts={reading.parts} />}
+      {reading !== undefined && kubernetesKind(object) === 'Pod' && reading.parts.length > MAX_LINES && (
         <p class="muted">{`The charts show the first ${MAX_LINES} of ${reading.parts.length} containers.`}</p>
       )}
       {listed !== undefined && !listed.isWhole && (

@@ -1,6 +1,7 @@
 /** Which pods the page of an object lists: those of a workload, behind a Service, on a node, or with a claim. */
 import type { KubeObject } from '#meta/object.ts'
 
+import { kubernetesKind } from './kubernetes-kind.ts'
 import { podSelectorOf, selectorQuery } from './selector.ts'
 
 export interface PodsOf {
@@ -22,7 +23,8 @@ const WORKLOADS: ReadonlySet<string> = new Set([
 ])
 
 export function podsOf(object: KubeObject): PodsOf | undefined {
-  const { kind = '', metadata } = object
+  const kind = kubernetesKind(object)
+  const { metadata } = object
   const { namespace = '', name = '' } = metadata
   if (kind === 'Node') return { namespace: '', labels: '', fields: `spec.nodeName=${name}` }
   if (!WORKLOADS.has(kind)) return undefined

@@ -2,6 +2,8 @@
 import type { DaemonSet, Deployment, StatefulSet } from '#apis/apps/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 
+import { kubernetesKind } from './kubernetes-kind.ts'
+
 export interface Rollout {
   /** Pods of the newest template. */
   readonly updated: number
@@ -11,7 +13,7 @@ export interface Rollout {
 /** Undefined if no old pods are left, or if the kind has no rollouts. */
 export function rolloutOf(object: KubeObject): Rollout | undefined {
   const whole = { spec: {}, status: {}, ...object }
-  const found = BY_KIND[object.kind ?? '']?.(whole)
+  const found = BY_KIND[kubernetesKind(object)]?.(whole)
   return found?.isOver === false ? { updated: found.updated, wanted: found.wanted } : undefined
 }
 

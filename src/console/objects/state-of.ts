@@ -6,6 +6,7 @@ import type { KubeObject } from '#meta/object.ts'
 
 import { type Tone, toneOf } from '../parts/tone.ts'
 import { conditionOf } from './conditions.ts'
+import { kubernetesKind } from './kubernetes-kind.ts'
 import { rolloutOf } from './rollout.ts'
 
 export interface State {
@@ -29,9 +30,9 @@ const BY_KIND: Readonly<Record<string, (object: KubeObject) => State | undefined
 }
 
 export function stateOf(object: KubeObject): State | undefined {
-  if (object.metadata.deletionTimestamp !== undefined && object.kind !== 'Pod') return named('Terminating')
+  if (object.metadata.deletionTimestamp !== undefined && kubernetesKind(object) !== 'Pod') return named('Terminating')
   const whole = { spec: {}, status: {}, ...object }
-  return BY_KIND[object.kind ?? '']?.(whole) ?? phaseOf(object) ?? readyOf(object)
+  return BY_KIND[kubernetesKind(object)]?.(whole) ?? phaseOf(object) ?? readyOf(object)
 }
 
 function named(text: string): State {

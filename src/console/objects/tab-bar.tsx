@@ -10,7 +10,7 @@ import { type Tab, tabsOf } from './tabs.ts'
 type ObjectAddress = Omit<Extract<Page, { page: 'object' }>, 'page'>
 
 export interface TabBarProps extends ObjectAddress {
-  /** The name of the kind. */
+  /** The kind if it is one of Kubernetes; empty for others. */
   readonly objectKind: string
 }
 

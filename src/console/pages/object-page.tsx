@@ -10,6 +10,7 @@ import { clusterPath, listPath, objectPath } from '../api/kinds.ts'
 import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
 import type { YamlEditorProps } from '../editor/yaml-editor.tsx'
 import { ObjectLogs } from '../logs/object-logs.tsx'
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { type LiveObjects, useLive, useLiveObject } from '../objects/live.ts'
 import { Freshness, ObjectHead } from '../objects/object-head.tsx'
 import { TabBar } from '../objects/tab-bar.tsx'
@@ -41,7 +42,7 @@ export function ObjectPage(props: ObjectPageProps): VNode {
         {deletedAtMs === undefined && <ActionBar cluster={cluster} kind={kind} object={object} isOff={isOld} />}
       </ObjectHead>
       <Freshness state={state} deletedAtMs={deletedAtMs} />
-      <TabBar {...props} objectKind={object.kind ?? ''} />
+      <TabBar {...props} objectKind={kubernetesKind(object)} />
       <div class={isOld ? 'is-old' : undefined}>
         <Content {...props} {...{ object, events, own }} isGone={deletedAtMs !== undefined} />
       </div>

@@ -4,6 +4,7 @@ import type { KubeList, KubeObject } from '#meta/object.ts'
 import { clusterPath, type KindAddress, listPath } from '../api/kinds.ts'
 import { RequestError, sendForJson } from '../api/request.ts'
 import { itemsOf } from '../lists/follow-objects.ts'
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { groupOf } from '../objects/ref.ts'
 
 const PODS: KindAddress = { group: '', version: 'v1', plural: 'pods' }
@@ -43,9 +44,9 @@ const COMMON: readonly KindAddress[] = [
 const BUILT_IN = /^$|^apps$|^batch$|^autoscaling$|^policy$|\.k8s\.io$/
 
 /** Kinds whose objects an object of this kind may own. */
-export function childKinds({ kind = '', apiVersion = '' }: KubeObject): readonly KindAddress[] {
-  const group = groupOf(apiVersion)
-  if (BUILT_IN.test(group)) return CHILDREN[kind] ?? []
+export function childKinds(object: KubeObject): readonly KindAddress[] {
+  const group = groupOf(object.apiVersion ?? '')
+  if (BUILT_IN.test(group)) return CHILDREN[kubernetesKind(object)] ?? []
   return COMMON
 }
 

@@ -3,6 +3,7 @@ import type { Container, PersistentVolume, PersistentVolumeClaim, Pod, PodSpec, 
 import type { Ingress } from '#apis/networking/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import type { Ref } from '../objects/ref.ts'
 import { selects } from '../objects/selector.ts'
 
@@ -29,7 +30,7 @@ const BY_KIND: Readonly<Record<string, (object: KubeObject) => readonly Ref[]>> 
 
 /** The objects that an object uses, each once. */
 export function usedRefs(object: KubeObject): readonly Ref[] {
-  return BY_KIND[object.kind ?? '']?.(object) ?? []
+  return BY_KIND[kubernetesKind(object)]?.(object) ?? []
 }
 
 function templateRefs(object: KubeObject): readonly Ref[] {

@@ -6,6 +6,7 @@ import type { KubeList, KubeObject } from '#meta/object.ts'
 import { clusterPath, type KindAddress, listPath } from '../api/kinds.ts'
 import { RequestError, sendForJson } from '../api/request.ts'
 import { itemsOf } from '../lists/follow-objects.ts'
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { type Dependant, readDependants } from './dependants.ts'
 import { USERS, usersOf } from './references.ts'
 
@@ -36,7 +37,7 @@ export function useRelated(cluster: string, object: KubeObject, pulse: string): 
 }
 
 async function readUsers(cluster: string, object: KubeObject, signal: AbortSignal): Promise<readonly KubeObject[]> {
-  const kinds = (USERS[object.kind ?? ''] ?? []).flatMap((plural) => KINDS[plural] ?? [])
+  const kinds = (USERS[kubernetesKind(object)] ?? []).flatMap((plural) => KINDS[plural] ?? [])
   const lists = await Promise.all(
     kinds.map((kind) => readList(clusterPath(cluster, listPath(kind, object.metadata.namespace)), signal)),
   )

@@ -10,6 +10,7 @@ import type { KubeList, KubeObject } from '#meta/object.ts'
 import { clusterPath } from '../api/kinds.ts'
 import { RequestError, sendForJson } from '../api/request.ts'
 import { itemsOf } from '../lists/follow-objects.ts'
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { useLive } from '../objects/live.ts'
 import { boundTable } from './access.ts'
 import { endpointTable } from './network.ts'
@@ -27,10 +28,11 @@ interface Source {
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 
-function sourceOf({ kind, metadata }: KubeObject): Source | undefined {
+function sourceOf(object: KubeObject): Source | undefined {
+  const { metadata } = object
   const { name = '', namespace = '' } = metadata
   const inside = `/namespaces/${encodeURIComponent(namespace)}`
-  switch (kind) {
+  switch (kubernetesKind(object)) {
     case 'Service': {
       const selector = encodeURIComponent(`kubernetes.io/service-name=${name}`)
       return {

@@ -2,6 +2,8 @@
 import type { Event } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
+
 /** Letters that controllers use for generated names. */
 const HASH = '[bcdfghjklmnpqrstvwxz2456789]'
 
@@ -24,7 +26,9 @@ export interface EventQuery {
 }
 
 /** The events of an object. Children that are gone count too, so their names decide and not their uids. */
-export function eventQuery({ kind = '', metadata }: KubeObject): EventQuery {
+export function eventQuery(object: KubeObject): EventQuery {
+  const { metadata } = object
+  const kind = kubernetesKind(object)
   const { name = '', namespace = '', uid = '' } = metadata
   const inside = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
   const path = `/api/v1${inside}/events`

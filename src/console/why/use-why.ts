@@ -7,6 +7,7 @@ import type { KubeList, KubeObject } from '#meta/object.ts'
 import { clusterPath, listPath } from '../api/kinds.ts'
 import { RequestError, sendForJson } from '../api/request.ts'
 import { itemsOf } from '../lists/follow-objects.ts'
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { podsOf } from '../objects/pods-of.ts'
 import { rolloutOf } from '../objects/rollout.ts'
 import type { Cause } from './cause.ts'
@@ -26,7 +27,7 @@ export function useWhy(cluster: string, object: KubeObject | undefined, events: 
   const path = object === undefined ? undefined : evidencePath(object)
   const version = object?.metadata.resourceVersion
   // The pods of a workload change without it, and write events.
-  const pulse = object?.kind === 'Pod' ? '' : String(events.length)
+  const pulse = object !== undefined && kubernetesKind(object) === 'Pod' ? '' : String(events.length)
   useEffect(() => {
     if (path === undefined) {
       setFound({})
@@ -53,12 +54,12 @@ function foundOf(answer: KubeObject): Found {
 const WORKLOADS: ReadonlySet<string> = new Set(['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job'])
 
 function evidencePath(object: KubeObject): string | undefined {
-  if (object.kind === 'Pod') {
+  if (kubernetesKind(object) === 'Pod') {
     const { nodeName = '' } = (object as Pod).spec
     return nodeName === '' ? undefined : `/api/v1/nodes/${encodeURIComponent(nodeName)}`
   }
   const pods =
-    WORKLOADS.has(object.kind ?? '') && (!isWhole(object) || rolloutOf(object) !== undefined)
+    WORKLOADS.has(kubernetesKind(object)) && (!isWhole(object) || rolloutOf(object) !== undefined)
       ? podsOf(object)
       : undefined
   if (pods === undefined) return undefined

@@ -3,6 +3,7 @@ import type { Event, Namespace, PersistentVolumeClaim, Pod } from '#apis/core/v1
 import type { KubeObject } from '#meta/object.ts'
 
 import { conditionOf, conditionsOf } from '../objects/conditions.ts'
+import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { type Cause, type Evidence, newest } from './cause.ts'
 import { whyFinalizers, whyPod } from './why-pod.ts'
 
@@ -12,7 +13,7 @@ export interface ObjectEvidence extends Evidence {
 }
 
 export function whyObject(object: KubeObject, evidence: ObjectEvidence): readonly Cause[] {
-  if (object.kind === 'Pod') return whyPod(object as Pod, evidence)
+  if (kubernetesKind(object) === 'Pod') return whyPod(object as Pod, evidence)
   const { deletionTimestamp, finalizers } = object.metadata
   if (deletionTimestamp !== undefined) {
     return [{ text: 'Its deletion began', tone: 'busy' }, ...whyFinalizers(finalizers), ...whyNamespaceStays(object)]
@@ -59,7 +60,7 @@ interface Counted {
 }
 
 function whyClaim(object: KubeObject, events: readonly Event[]): readonly Cause[] {
-  if (object.kind !== 'PersistentVolumeClaim') return []
+  if (kubernetesKind(object) !== 'PersistentVolumeClaim') return []
   const { status, spec } = object as PersistentVolumeClaim
   if (status.phase === 'Bound') return []
   const event = newest(events, 'ProvisioningFailed', 'FailedBinding', 'WaitForFirstConsumer', 'ExternalProvisioning')
@@ -104,7 +105,7 @@ function badness(chain: readonly Cause[]): number {
 
 /** Objects that are left in a namespace that goes. */
 function whyNamespaceStays(object: KubeObject): readonly Cause[] {
-  if (object.kind !== 'Namespace') return []
+  if (kubernetesKind(object) !== 'Namespace') return []
   return ((object as Namespace).status?.conditions ?? [])
     .filter(({ status }) => status === 'True')
     .map(({ reason, type, message }) => ({ text: reason ?? type, detail: message, tone: 'busy' }))
