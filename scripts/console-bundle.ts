@@ -1,15 +1,19 @@
-import { createHash } from 'node:crypto'
 /**
  * Bundles the console (src/console) into a folder: `index.html`, and `assets/` with the hash of each file in its name.
  * Beside each asset are its compressed forms. `npm run console` builds for a checkout, and scripts/build.ts for the
  * package.
  */
+import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip as gzipAsync, gzipSync } from 'node:zlib'
 
 import { build, type BuildOptions, type Metafile } from 'esbuild'
+
+import { takeProcessLock } from '#lib/process/lock.ts'
 
 const CONSOLE = join(import.meta.dirname, '..', 'src', 'console')
 const SRC = join(CONSOLE, '..')
@@ -52,7 +56,8 @@ export async function bundleConsole(folder: string): Promise<ConsoleSizes> {
     .replace('__STYLE__', `/ui/assets/${style}`)
   writeFileSync(join(folder, 'index.html'), html)
   const files = [...Object.keys(worker.outputs), ...Object.keys(page.outputs)].map((path) => basename(path))
-  const gzip = Object.fromEntries(files.map((file) => [file, compress(join(folder, 'assets', file))]))
+  const sizes = files.map(async (file) => [file, await compress(join(folder, 'assets', file))] as const)
+  const gzip: Readonly<Record<string, number>> = Object.fromEntries(await Promise.all(sizes))
   const loaded = [...staticImports(page, main), style, outputOf(worker, 'lists/worker-entry.ts')]
   // esbuild lists its defines too.
   const inputs = [worker, page].flatMap((one) => Object.keys(one.inputs)).filter((path) => !path.startsWith('<'))
@@ -109,27 +114,45 @@ function staticImports({ outputs }: Metafile, file: string): readonly string[] {
   return [...found]
 }
 
-/** Returns the size of the gzipped form. */
-function compress(file: string): number {
+/** Returns the size of the gzipped form. Other threads compress: a test that builds the page also runs a cluster. */
+async function compress(file: string): Promise<number> {
   const bytes = readFileSync(file)
-  const gzip = gzipSync(bytes, { level: 9 })
+  const gzip = await promisify(gzipAsync)(bytes, { level: 9 })
   writeFileSync(`${file}.gz`, gzip)
-  writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }))
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11 }
+  writeFileSync(`${file}.br`, await promisify(brotliCompress)(bytes, { params }))
   return gzip.length
 }
 
 /**
  * Builds the page of this checkout if a source has changed since it was built. Tests use it, so that a change is never
- * tested with an old page. The page appears in one step: another process may serve the old one.
+ * tested with an old page. Only one process builds: another one that has the new page serves it already.
  */
 export async function ensureConsolePage(): Promise<URL> {
-  if (isFresh()) return pathToFileURL(`${PAGE}/`)
+  while (!isFresh()) {
+    const attempt = takeProcessLock(`${PAGE}.lock`, 'upkeep')
+    if ('lock' in attempt) {
+      try {
+        if (!isFresh()) await buildPage()
+      } finally {
+        attempt.lock.release()
+      }
+    } else await setTimeout(LOCKED_MS)
+  }
+  return pathToFileURL(`${PAGE}/`)
+}
+
+/** Until the next look whether another process has built the page. */
+const LOCKED_MS = 200
+
+async function buildPage(): Promise<void> {
   const fresh = `${PAGE}.${process.pid}`
   const { inputs } = await bundleConsole(fresh)
+  const hashes = inputs.map((path) => [path, hashOf(path)])
+  rmSync(STAMP, { force: true })
   rmSync(PAGE, { recursive: true, force: true })
   renameSync(fresh, PAGE)
-  writeFileSync(STAMP, JSON.stringify(inputs.map((path) => [path, hashOf(path)])))
-  return pathToFileURL(`${PAGE}/`)
+  writeFileSync(STAMP, JSON.stringify(hashes))
 }
 
 function isFresh(): boolean {

@@ -26,13 +26,8 @@ export function GridHead({ columns, showNamespace, checks }: GridHeadProps): VNo
           />
         </th>
         {showNamespace && <Header name="Namespace" sort="@namespace" />}
-        {columns.map(({ column }) => (
-          <Header
-            key={column.name}
-            name={column.name}
-            sort={isAge(column) ? '@age' : column.name}
-            title={column.description}
-          />
+        {columns.map(({ column, at }) => (
+          <Header key={at} name={column.name} sort={isAge(column) ? '@age' : column.name} title={column.description} />
         ))}
       </tr>
     </thead>
@@ -44,8 +39,8 @@ function PlainHead({ columns, showNamespace }: GridHeadProps): VNode {
     <thead>
       <tr>
         {showNamespace && <th scope="col">Namespace</th>}
-        {columns.map(({ column }) => (
-          <th key={column.name} scope="col" title={column.description}>
+        {columns.map(({ column, at }) => (
+          <th key={at} scope="col" title={column.description}>
             {column.name}
           </th>
         ))}

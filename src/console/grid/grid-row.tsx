@@ -48,7 +48,7 @@ export function GridRow(props: GridRowProps): VNode {
       )}
       {showNamespace && <td class="cell-namespace">{row.namespace}</td>}
       {columns.map(({ column, at }) => (
-        <td key={column.name} class={classOf(column)}>
+        <td key={at} class={classOf(column)}>
           {contentOf(props, column, at)}
         </td>
       ))}

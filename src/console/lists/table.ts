@@ -62,8 +62,15 @@ function rowOf({ metadata = {} }: PartialObject, cells: readonly Cell[]): Row {
     version,
     createdAt: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
     labels: metadata.labels ?? NO_LABELS,
-    cells,
+    cells: cells.some(isLong) ? cells.map((cell) => (isLong(cell) ? `${cell.slice(0, MAX_CELL)} …` : cell)) : cells,
   }
+}
+
+/** A column of a custom kind can show a field of a megabyte, of which a list shows the beginning. */
+const MAX_CELL = 2000
+
+function isLong(cell: Cell): cell is string {
+  return typeof cell === 'string' && cell.length > MAX_CELL
 }
 
 export interface WatchEvent {

@@ -85,6 +85,8 @@ function marksOf(resource: Resource, object: KubeObject, pods: readonly Pod[]): 
   return [
     { name: 'Requests', value: requests[resource] },
     ...(isShown ? [{ name: 'Limits', value: limits[resource] }] : []),
-    ...(kubernetesKind(object) === 'Node' ? [{ name: 'Allocatable', value: allocatableOf(object as Node)[resource] }] : []),
+    ...(kubernetesKind(object) === 'Node'
+      ? [{ name: 'Allocatable', value: allocatableOf(object as Node)[resource] }]
+      : []),
   ]
 }

@@ -45,7 +45,9 @@ function Use({ cluster, object, source }: UseViewProps & { readonly source: UseS
           ))}
         </div>
       )}
-      {reading !== undefined && kubernetesKind(object) === 'Pod' && <ContainerTable pod={object as Pod} parts={reading.parts} />}
+      {reading !== undefined && kubernetesKind(object) === 'Pod' && (
+        <ContainerTable pod={object as Pod} parts={reading.parts} />
+      )}
       {reading !== undefined && kubernetesKind(object) === 'Pod' && reading.parts.length > MAX_LINES && (
         <p class="muted">{`The charts show the first ${MAX_LINES} of ${reading.parts.length} containers.`}</p>
       )}

@@ -3,15 +3,19 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
 import { ConfigMaps, Namespaces, Pods } from '#apis/core/v1.ts'
+import { eventually } from '#kits/lib/eventually.ts'
+import { isResourceExpired } from '#meta/status.ts'
 
 import { type BrowserBed, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
 
 const MARKUP = '<img src=x onerror="alert(1)">'
+/** The store forgets older changes, so that watches from their versions get 410. */
+const HISTORY_MS = 2000
 
 describe('lists of the console', { skip: whyNoBrowser }, () => {
   let bed: BrowserBed
   before(async () => {
-    bed = await startBrowserBed({ nodes: 1 })
+    bed = await startBrowserBed({ nodes: 1, serverSettings: { 'etcd-compaction-interval': HISTORY_MS } })
     const { client } = bed.cluster
     await client.create(Namespaces, { metadata: { name: 'shop' } })
     for (const name of ['web-1', 'web-2', 'api-1']) {
@@ -22,6 +26,18 @@ describe('lists of the console', { skip: whyNoBrowser }, () => {
     }
   })
   after(() => bed?.[Symbol.asyncDispose]())
+
+  /** Whether a watch from this version gets 410. */
+  async function isForgotten(resourceVersion: string): Promise<boolean> {
+    const watch = bed.cluster.client.watch(ConfigMaps, { namespace: 'shop', resourceVersion, timeoutSeconds: 1 })
+    try {
+      for await (const _ of watch) return false
+      return false
+    } catch (error) {
+      if (isResourceExpired(error)) return true
+      throw error
+    }
+  }
 
   it('show the columns of kubectl, and new and deleted objects at once', async () => {
     const { page, cluster } = bed
@@ -80,6 +96,57 @@ describe('lists of the console', { skip: whyNoBrowser }, () => {
     await page.context().setOffline(false)
     await page.getByRole('link', { name: 'meanwhile' }).waitFor()
     await page.locator('.state-live').waitFor()
+  })
+
+  it('list again when the server no longer has the changes since the connection was lost', async () => {
+    const { page, cluster } = bed
+    const { client } = cluster
+    const namespace = 'shop'
+    for (const name of ['stays', 'goes']) await client.create(ConfigMaps, { metadata: { name, namespace } })
+    await bed.open('/core/v1/configmaps?ns=shop')
+    await page.getByRole('link', { name: 'goes' }).waitFor()
+    await page.locator('.state-live').waitFor()
+    await page.getByRole('searchbox').pressSequentially('-root')
+    await page.getByRole('link', { name: 'kube-root-ca.crt' }).waitFor({ state: 'detached' })
+    await page.context().setOffline(true)
+    bed.dropConnections()
+    await page.getByText('Reconnecting').waitFor()
+    await client.delete(ConfigMaps, { namespace, name: 'goes' })
+    const { metadata } = await client.create(ConfigMaps, { metadata: { name: 'comes', namespace } })
+    await client.update(ConfigMaps, { metadata: { name: 'stays', namespace, labels: { is: 'changed' } } })
+    await eventually(
+      () => isForgotten(metadata.resourceVersion ?? ''),
+      (forgotten) => forgotten,
+    )
+    await page.context().setOffline(false)
+    await page.getByRole('link', { name: 'comes' }).waitFor()
+    await page.getByRole('link', { name: 'goes' }).waitFor({ state: 'detached' })
+    await page.locator('.state-live').waitFor()
+    assert.equal(await page.getByRole('searchbox').inputValue(), '-root')
+    await page.getByRole('searchbox').fill('is=changed')
+    await page.getByRole('link', { name: 'stays' }).waitFor()
+    await client.create(ConfigMaps, { metadata: { name: 'later', namespace, labels: { is: 'changed' } } })
+    await page.getByRole('link', { name: 'later' }).waitFor()
+  })
+
+  it('list again, without a word, when the server refuses a watch with 410', async () => {
+    const { page, cluster } = bed
+    const aim = { verb: 'watch', resource: 'configmaps', namespace: 'shop' } as const
+    cluster.inject({ type: 'api-error', ...aim, code: 410, reason: 'Expired', times: 1 })
+    let lists = 0
+    page.on('response', (response) => {
+      if (/\/configmaps\?limit=/.test(response.url())) lists++
+    })
+    cluster.inject({ type: 'watch-cut', resource: 'configmaps', namespace: 'shop' })()
+    await eventually(
+      () => lists,
+      (count) => count > 0,
+    )
+    await cluster.client.create(ConfigMaps, {
+      metadata: { name: 'afterwards', namespace: 'shop', labels: { is: 'changed' } },
+    })
+    await page.getByRole('link', { name: 'afterwards' }).waitFor()
+    assert.equal(await page.getByRole('searchbox').inputValue(), 'is=changed')
   })
 
   it('draw markup in objects as text', async () => {
