@@ -1,4 +1,4 @@
-/** The kinds of each cluster, read once and again on demand. */
+/** The kinds of each cluster, read when a page needs them first and again on demand. */
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals'
 
 import { type Kind, loadKinds } from '../api/kinds.ts'
@@ -26,7 +26,12 @@ export function reloadKinds(cluster: string): void {
   if (loaded === undefined) return
   loaded.value = { ...loaded.value, isLoading: true }
   loadKinds(cluster).then(
-    (kinds) => (loaded.value = { kinds, isLoading: false }),
+    (kinds) => {
+      const before = loaded.value.kinds
+      // Pages draw again only for other kinds.
+      const isSame = JSON.stringify(kinds) === JSON.stringify(before)
+      loaded.value = { kinds: isSame ? before : kinds, isLoading: false }
+    },
     (error: unknown) => {
       if (!(error instanceof RequestError)) throw error
       loaded.value = { kinds: loaded.value.kinds, isLoading: false, error }

@@ -12,8 +12,10 @@ import { viewsOf } from '../pages/cluster-views.ts'
 import { groupKinds, qualified, titleOf } from '../parts/kind-groups.ts'
 import { Link, location } from '../routing/router.tsx'
 import { serverViewsFor } from '../server/server-views.ts'
+import { useFreshKinds } from './fresh-kinds.ts'
 
 export function Navigation({ cluster }: { readonly cluster: string }): VNode {
+  useFreshKinds(cluster)
   const { kinds, isLoading, error } = kindsOfCluster(cluster).value
   return (
     <>

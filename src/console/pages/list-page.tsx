@@ -1,6 +1,6 @@
 /** The list of any kind, with the columns that kubectl prints. Its state is in the address. */
 import type { VNode } from 'preact'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 
 import { clusterPath, listPath } from '../api/kinds.ts'
 import { kindsOfCluster } from '../browser/kinds-of-cluster.ts'
@@ -24,7 +24,7 @@ export function ListPage({ cluster, kind }: ListPageProps): VNode {
     (one) => one.plural === kind.plural && one.group === kind.group,
   )
   const isNamespaced = known?.isNamespaced !== false
-  const { list, onVisible } = useList({ cluster, kind })
+  const { list, onVisible } = useList({ cluster, kind, isKnown: known !== undefined })
   const checks = useChecks(list)
   const data = list.data.value
   return (
@@ -58,10 +58,11 @@ interface FollowedList {
 }
 
 /** The list of the address, for as long as the page shows it. */
-function useList({ cluster, kind }: ListPageProps): FollowedList {
+function useList({ cluster, kind, isKnown }: ListPageProps & { readonly isKnown: boolean }): FollowedList {
   const { query } = location.value
   const { ns = '', labels = '', fields = '', q, sort, desc, group } = query
   const visible = useRef({ from: 0, count: FIRST_ROWS })
+  const [attempt, setAttempt] = useState(0)
   const list = useMemo(() => {
     const selectors = new URLSearchParams({
       ...(labels !== '' && { labelSelector: labels }),
@@ -69,8 +70,13 @@ function useList({ cluster, kind }: ListPageProps): FollowedList {
     }).toString()
     const path = clusterPath(cluster, listPath(kind, ns)) + (selectors === '' ? '' : `?${selectors}`)
     return openList({ path }, viewOf(query, visible.current))
-  }, [cluster, kind.group, kind.version, kind.plural, ns, labels, fields])
+  }, [cluster, kind.group, kind.version, kind.plural, ns, labels, fields, attempt])
   useEffect(() => () => list.close(), [list])
+  // The page was open before the kind was defined.
+  useEffect(() => {
+    const state = list.data.peek()?.state
+    if (isKnown && state?.type === 'failed' && state.code === 404) setAttempt(attempt + 1)
+  }, [isKnown])
   useEffect(() => list.setView(viewOf(query, visible.current)), [list, q, sort, desc, group])
   const onVisible = (from: number, count: number): void => {
     visible.current = { from, count }

@@ -1,8 +1,11 @@
-/** Loads a component of a separate file of the bundle when it is shown first. */
+/** Loads a component of a separate file of the bundle when it is shown first, as soon as the server has it. */
 import type { ComponentType, VNode } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 
+import { sleep } from '../browser/time.ts'
 import { Notice } from './notice.tsx'
+
+const RETRY_MS = 3000
 
 export interface LazyProps<P> {
   /** The same function in every drawing. */
@@ -12,14 +15,25 @@ export interface LazyProps<P> {
 
 export function Lazy<P>({ load, props }: LazyProps<P>): VNode {
   const [loaded, setLoaded] = useState<{ readonly Component?: ComponentType<P>; readonly failure?: string }>({})
+  const attempt = useRef(new AbortController())
   const start = (): void => {
-    setLoaded({})
+    attempt.current.abort()
+    const stop = new AbortController()
+    attempt.current = stop
     load().then(
-      (Component) => setLoaded({ Component }),
-      (error: unknown) => setLoaded({ failure: String(error) }),
+      (Component) => (stop.signal.aborted ? undefined : setLoaded({ Component })),
+      (error: unknown) => {
+        if (stop.signal.aborted) return
+        setLoaded({ failure: String(error) })
+        sleep(RETRY_MS, stop.signal).then(start, () => undefined)
+      },
     )
   }
-  useEffect(start, [load])
+  useEffect(() => {
+    setLoaded({})
+    start()
+    return () => attempt.current.abort()
+  }, [load])
   const { Component, failure } = loaded
   if (failure !== undefined)
     return (

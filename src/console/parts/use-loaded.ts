@@ -1,7 +1,11 @@
-/** Reads data of a page once from the server, and again on demand. A later failure keeps the earlier data. */
+/**
+ * Reads data of a page once from the server, and again on demand or until the server is back. A later failure keeps the
+ * earlier data.
+ */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 import { RequestError } from '../api/request.ts'
+import { sleep } from '../browser/time.ts'
 
 export interface Loaded<T> {
   /** Undefined until the server has answered. */
@@ -17,6 +21,10 @@ interface Answer<T> {
   readonly error?: RequestError
 }
 
+/** The server cannot be reached, or a proxy in front of it says so. */
+const AWAY: ReadonlySet<number> = new Set([0, 502, 503, 504])
+const RETRY_MS = 3000
+
 /** Reads again when the key changes. `load` rejects with RequestError, or with anything after its signal was aborted. */
 export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [answer, setAnswer] = useState<Answer<T>>()
@@ -31,6 +39,7 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
         if (stop.signal.aborted) return
         if (!(error instanceof RequestError)) throw error
         setAnswer((before) => ({ key, value: before?.key === key ? before.value : undefined, error }))
+        if (AWAY.has(error.code)) sleep(RETRY_MS, stop.signal).then(reload, () => undefined)
       },
     )
   }, [key])

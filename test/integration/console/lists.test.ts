@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
+import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import { ConfigMaps, Namespaces, Pods } from '#apis/core/v1.ts'
+import { defineKind } from '#client/custom-kind.ts'
 import { eventually } from '#kits/lib/eventually.ts'
+import type { KubeObject } from '#meta/object.ts'
 import { isResourceExpired } from '#meta/status.ts'
 
 import { type BrowserBed, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
@@ -11,6 +14,25 @@ import { type BrowserBed, startBrowserBed, whyNoBrowser } from './browser-bed.ts
 const MARKUP = '<img src=x onerror="alert(1)">'
 /** The store forgets older changes, so that watches from their versions get 410. */
 const HISTORY_MS = 2000
+
+const Gadgets = defineKind({ group: 'example.com', version: 'v1', kind: 'Gadget', plural: 'gadgets' })
+const GADGETS = {
+  metadata: { name: 'gadgets.example.com' },
+  spec: {
+    group: 'example.com',
+    scope: 'Namespaced',
+    names: { plural: 'gadgets', singular: 'gadget', kind: 'Gadget', listKind: 'GadgetList' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        additionalPrinterColumns: [{ name: 'Size', type: 'integer', jsonPath: '.spec.size' }],
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
+}
 
 describe('lists of the console', { skip: whyNoBrowser }, () => {
   let bed: BrowserBed
@@ -147,6 +169,23 @@ describe('lists of the console', { skip: whyNoBrowser }, () => {
     })
     await page.getByRole('link', { name: 'afterwards' }).waitFor()
     assert.equal(await page.getByRole('searchbox').inputValue(), 'is=changed')
+  })
+
+  it('begin and end with their kind', async () => {
+    const { page, cluster } = bed
+    const link = page.getByRole('navigation', { name: 'Kinds' }).getByRole('link', { name: 'Gadgets' })
+    await bed.open('/example.com/v1/gadgets')
+    await page.getByText('The server refused the list of gadgets').waitFor()
+    assert.equal(await link.count(), 0)
+    const definition = await cluster.client.create(CustomResourceDefinitions, GADGETS as never)
+    await link.waitFor()
+    await page.getByText('There are no gadgets').waitFor()
+    const metadata = { name: 'one', namespace: 'shop' }
+    await cluster.client.create(Gadgets, { metadata, spec: { size: 7 } } as KubeObject)
+    await page.getByRole('columnheader', { name: 'Size' }).waitFor()
+    await page.getByRole('cell', { name: '7', exact: true }).waitFor()
+    await cluster.client.delete(CustomResourceDefinitions, { name: definition.metadata.name ?? '' })
+    await link.waitFor({ state: 'detached' })
   })
 
   it('draw markup in objects as text', async () => {
