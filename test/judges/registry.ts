@@ -98,6 +98,8 @@ conformance-through-server | 15 | go | management cluster-agent lib | conformanc
   Upstream's conformance tests of the API pass through hyperkube server, on our cluster
 management-story | 15 | root go etcd sshd containers networks | management cluster-agent provision lib | upstream/management-story.ts
   An imported, a built and a local cluster in one server: rights of a member, a killed server, agents that return
+console | 3 | go etcd chromium | console component management cluster-agent lib | upstream/console.ts
+  People manage an imported cluster of upstream's in the web console: import, rollouts, conflicts, new kinds, rights that end
 management-watches | 2 | - | management cluster-agent lib/tunnel lib/http component | upstream/management-watches.ts
   1,000 watches through hyperkube server see every change once and in order
 identity-providers | 1 | slapd | management cluster-agent/api-auth lib/http lib/jwt | upstream/identity-providers.ts

@@ -11,7 +11,8 @@ import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { end, freePort } from './kube-apiserver.ts'
 import { HYPERKUBE } from './ours.ts'
 
-const PASSWORD = 'correct horse battery staple'
+/** Of all users. */
+export const PASSWORD = 'correct horse battery staple'
 const FIRST_PASSWORD = 'a password for one day'
 const MAX_BYTES = 16 << 20
 
@@ -161,18 +162,23 @@ export class ManagementServer implements AsyncDisposable {
     const made = (await this.request('POST', '/v3/clusters', { displayName })) as Imported
     const id = made.cluster.metadata.name
     await applyManifest(kubeconfig, await this.text('GET', new URL(made.manifestUrl).pathname))
+    await this.runAgent(id, made.token, kubeconfig)
+    await untilReady(() => this.request('GET', `/v3/clusters/${id}`))
+    return id
+  }
+
+  /** Starts an agent beside its cluster. Resolves when it has connected. */
+  async runAgent(id: string, token: string, kubeconfig: string): Promise<void> {
     const flags = [
       `--server=https://${this.#address}`,
       `--certificate-authority=${this.#authority}`,
-      `--token=${made.token}`,
+      `--token=${token}`,
       `--kubeconfig=${kubeconfig}`,
       `--credential-file=${join(this.#folder, `${id}.credential`)}`,
     ]
     const agent = startProgram(['cluster-agent', ...flags], join(this.#folder, `${id}.log`))
     this.#closing.defer(() => end(agent.child, 'SIGTERM'))
     await agent.printed(/Connected to the management server/)
-    await untilReady(() => this.request('GET', `/v3/clusters/${id}`))
-    return id
   }
 
   get #dataDir(): string {
