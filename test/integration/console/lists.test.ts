@@ -177,7 +177,7 @@ describe('lists of the console', { skip: whyNoBrowser }, () => {
     await bed.open('/example.com/v1/gadgets')
     await page.getByText('The server refused the list of gadgets').waitFor()
     assert.equal(await link.count(), 0)
-    const definition = await cluster.client.create(CustomResourceDefinitions, GADGETS as never)
+    const definition = await cluster.client.create(CustomResourceDefinitions, GADGETS)
     await link.waitFor()
     await page.getByText('There are no gadgets').waitFor()
     const metadata = { name: 'one', namespace: 'shop' }
