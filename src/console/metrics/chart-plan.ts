@@ -12,6 +12,8 @@ export interface Line {
 export interface Mark {
   readonly name: string
   readonly value: number
+  /** All that there is. The chart reaches up to it, however little is used. */
+  readonly isWhole?: boolean
 }
 
 export interface ChartPlan {
@@ -47,7 +49,7 @@ export function planChart({ resource, timesMs, lines, marks }: ChartData): Chart
   const toMs = timesMs.at(-1) ?? 0
   const fromMs = Math.min(timesMs[0] ?? 0, toMs - MIN_SPAN_MS)
   const most = Math.max(0, ...lines.map(({ values }) => Math.max(0, ...values.map((value) => value ?? 0))))
-  const shown = marks.filter(({ value }) => value > 0 && value <= most * MAX_MARK)
+  const shown = marks.filter(({ value, isWhole }) => value > 0 && (isWhole === true || value <= most * MAX_MARK))
   const top = niceTop(Math.max(most, ...shown.map(({ value }) => value)), resource === 'memory' ? 1024 : 1000)
   const x = (timeMs: number): number => round((WIDTH * (timeMs - fromMs)) / (toMs - fromMs))
   const y = (value: number): number => round(HEIGHT - (HEIGHT * value) / top)
@@ -73,8 +75,8 @@ function pathOf(timesMs: readonly number[], values: readonly (number | undefined
     const value = values[at]
     if (value === undefined) return
     const isFirst = timeMs - beforeMs > MAX_GAP_MS
-    // A reading without neighbours is a dot: a line of no length with round ends.
-    parts.push(isFirst ? `M${x(timeMs)} ${y(value)}h0` : `L${x(timeMs)} ${y(value)}`)
+    // A reading is the average of the time before it.
+    parts.push(isFirst ? `M${x(timeMs - EVERY_MS)} ${y(value)}H${x(timeMs)}` : `L${x(timeMs)} ${y(value)}`)
     beforeMs = timeMs
   })
   return parts.join('')

@@ -73,7 +73,7 @@ function ClusterCharts({ metering: { points }, nodes, pods }: ClusterChartsProps
             ]}
             marks={[
               { name: 'Requests', value: requests[resource] },
-              { name: 'Allocatable', value: allocatable[resource] },
+              { name: 'Allocatable', value: allocatable[resource], isWhole: true },
             ]}
           />
         ))}
