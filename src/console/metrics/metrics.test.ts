@@ -93,10 +93,10 @@ describe('charts', () => {
       marks: marks.map((value) => ({ name: String(value), value })),
     })
 
-  it('draws a single reading as a dot', () => assert.deepEqual(plan([0.5]).paths, ['M600 0h0']))
+  it('draws a reading as the time that it measures', () => assert.deepEqual(plan([0.5]).paths, ['M570 0H600']))
 
   it('breaks the line where readings are missing', () => {
-    assert.deepEqual(plan([1, 1], 300_000).paths, ['M0 0h0M600 0h0'])
+    assert.deepEqual(plan([1, 1], 300_000).paths, ['M-30 0H0M570 0H600'])
     assert.equal(plan([1, undefined, 1]).paths[0]?.match(/M/g)?.length, 1)
   })
 
@@ -105,6 +105,12 @@ describe('charts', () => {
       plan([1], 15_000, [2, 100, 0]).marks.map(({ name }) => name),
       ['2'],
     )
+  })
+
+  it('reaches up to all that there is', () => {
+    const marks = [{ name: 'Allocatable', value: 100, isWhole: true }]
+    const { top, marks: shown } = planChart({ resource: 'cpu', timesMs: [0], lines: [], marks })
+    assert.deepEqual([top, shown.map(({ name, y }) => [name, y])], [100, [['Allocatable', 0]]])
   })
 
   it('has round amounts at its edge', () => {

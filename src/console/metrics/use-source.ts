@@ -86,7 +86,7 @@ function marksOf(resource: Resource, object: KubeObject, pods: readonly Pod[]): 
     { name: 'Requests', value: requests[resource] },
     ...(isShown ? [{ name: 'Limits', value: limits[resource] }] : []),
     ...(kubernetesKind(object) === 'Node'
-      ? [{ name: 'Allocatable', value: allocatableOf(object as Node)[resource] }]
+      ? [{ name: 'Allocatable', value: allocatableOf(object as Node)[resource], isWhole: true }]
       : []),
   ]
 }

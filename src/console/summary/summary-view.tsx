@@ -31,11 +31,11 @@ export function SummaryView({ cluster, object, causes }: SummaryViewProps): VNod
   return (
     <div class="boxes">
       <WhyView cluster={cluster} causes={causes} />
-      <UseView cluster={cluster} object={object} />
-      <ForwardBox cluster={cluster} object={object} />
       {sections?.map((section) => (
         <SectionView key={section.title} cluster={cluster} section={section} />
       ))}
+      <UseView cluster={cluster} object={object} />
+      <ForwardBox cluster={cluster} object={object} />
       <MoreSections cluster={cluster} object={object} version={object.metadata.resourceVersion ?? ''} />
       <RightsLinks cluster={cluster} object={object} />
       {pods !== undefined && <PodsView cluster={cluster} pods={pods} />}
