@@ -131,13 +131,8 @@ async function compress(file: string): Promise<number> {
 export async function ensureConsolePage(): Promise<URL> {
   while (!isFresh()) {
     const attempt = takeProcessLock(`${PAGE}.lock`, 'upkeep')
-    if ('lock' in attempt) {
-      try {
-        if (!isFresh()) await buildPage()
-      } finally {
-        attempt.lock.release()
-      }
-    } else await setTimeout(LOCKED_MS)
+    if (!('lock' in attempt)) await setTimeout(LOCKED_MS)
+    else await buildPage().finally(() => attempt.lock.release())
   }
   return pathToFileURL(`${PAGE}/`)
 }
@@ -146,6 +141,8 @@ export async function ensureConsolePage(): Promise<URL> {
 const LOCKED_MS = 200
 
 async function buildPage(): Promise<void> {
+  // The owner of the lock before may have built it.
+  if (isFresh()) return
   const fresh = `${PAGE}.${process.pid}`
   const { inputs } = await bundleConsole(fresh)
   const hashes = inputs.map((path) => [path, hashOf(path)])

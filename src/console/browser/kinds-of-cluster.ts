@@ -26,15 +26,15 @@ export function reloadKinds(cluster: string): void {
   if (loaded === undefined) return
   loaded.value = { ...loaded.value, isLoading: true }
   loadKinds(cluster).then(
-    (kinds) => {
-      const before = loaded.value.kinds
-      // Pages draw again only for other kinds.
-      const isSame = JSON.stringify(kinds) === JSON.stringify(before)
-      loaded.value = { kinds: isSame ? before : kinds, isLoading: false }
-    },
+    (kinds) => (loaded.value = { kinds: sameOr(loaded.value.kinds, kinds), isLoading: false }),
     (error: unknown) => {
       if (!(error instanceof RequestError)) throw error
       loaded.value = { kinds: loaded.value.kinds, isLoading: false, error }
     },
   )
+}
+
+/** Pages draw again only for other kinds. */
+function sameOr(before: readonly Kind[], after: readonly Kind[]): readonly Kind[] {
+  return JSON.stringify(before) === JSON.stringify(after) ? before : after
 }

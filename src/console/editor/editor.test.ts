@@ -155,7 +155,8 @@ describe('suggestions', () => {
     assert.deepEqual(inserted(''), ['mode: ', '"a: b\\nc": '])
     for (const text of inserted('mode: ')) {
       const [document] = parseDocuments(`mode: ${text}\n`)
-      assert.ok(odd.enum.includes((document?.object as unknown as { mode: 'web' }).mode), text)
+      const { mode } = (document?.object ?? {}) as { mode?: (typeof odd.enum)[number] }
+      assert.ok(mode !== undefined && odd.enum.includes(mode), text)
     }
   })
 
