@@ -126,9 +126,16 @@ function schemaExtensions(schemaAt: NonNullable<CodeEditorOptions['schemaAt']>):
     if (schema === undefined) return null
     const { from, suggestions } = suggestionsAt(schema, text, pos)
     if (!explicit && from === pos) return null
+    const isNamed = /^\s*:/.test(state.sliceDoc(pos, state.doc.lineAt(pos).to))
     return {
       from,
-      options: suggestions.map(({ label, detail, info, insert }) => ({ label, detail, info, apply: insert })),
+      options: suggestions.map(({ label, detail, info, insert }) => ({
+        label,
+        detail,
+        info,
+        // The line has the colon already when the name of a field is corrected.
+        apply: isNamed ? insert.replace(/: *$/, '') : insert,
+      })),
       validFor: /^[\w-]*$/,
     }
   }

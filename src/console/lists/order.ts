@@ -94,9 +94,11 @@ function not(test: Fits): Fits {
 }
 
 function testOf(word: string, columns: readonly Column[]): Fits {
-  const [, column = '', operator, part = ''] = /^([^=:]+)(:|==)(.*)$/.exec(word) ?? []
+  const [, column = '', operator, part = ''] = /^([^=:]+)(:|==)(.*)$/s.exec(word) ?? []
   const read = columnReader(column, columns)
-  if (read !== undefined) return operator === ':' ? (row) => read(row).includes(part) : (row) => read(row) === part
+  // The quotes of the filter are gone; a value with quotes still has its own.
+  if (read !== undefined)
+    return operator === ':' ? (row) => read(row).includes(part) : (row) => read(row).replaceAll('"', '') === part
   const [, label, value] = /^([^=:]+)=(.*)$/.exec(word) ?? []
   if (label !== undefined) return (row) => row.labels[label]?.toLowerCase() === value
   return (row) =>
@@ -109,9 +111,9 @@ function columnReader(word: string, columns: readonly Column[]): ((row: Row) => 
   return word === 'namespace' ? ({ namespace }) => namespace : undefined
 }
 
-/** The name of a column in a filter. */
+/** The name of a column in a filter, without the characters that have a meaning there. */
 export function wordOf(column: string): string {
-  return column.toLowerCase().replaceAll(' ', '-')
+  return column.toLowerCase().replaceAll(' ', '-').replaceAll(/[":=]/g, '')
 }
 
 function textOf(cell: Cell | undefined): string {

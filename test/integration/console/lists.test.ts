@@ -7,14 +7,13 @@ import { ConfigMaps, Namespaces, Pods } from '#apis/core/v1.ts'
 import { defineKind } from '#client/custom-kind.ts'
 import { eventually } from '#kits/lib/eventually.ts'
 import type { KubeObject } from '#meta/object.ts'
-import { isResourceExpired } from '#meta/status.ts'
 
 import { type BrowserBed, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
 
 const MARKUP = '<img src=x onerror="alert(1)">'
-/** The store forgets older changes, so that watches from their versions get 410. */
-const HISTORY_MS = 2000
 
+/** Only the page watches the ConfigMaps of one namespace. */
+const WATCH = { verb: 'watch', resource: 'configmaps', namespace: 'shop' } as const
 const Gadgets = defineKind({ group: 'example.com', version: 'v1', kind: 'Gadget', plural: 'gadgets' })
 const GADGETS = {
   metadata: { name: 'gadgets.example.com' },
@@ -37,7 +36,7 @@ const GADGETS = {
 describe('lists of the console', { skip: whyNoBrowser }, () => {
   let bed: BrowserBed
   before(async () => {
-    bed = await startBrowserBed({ nodes: 1, serverSettings: { 'etcd-compaction-interval': HISTORY_MS } })
+    bed = await startBrowserBed({ nodes: 1 })
     const { client } = bed.cluster
     await client.create(Namespaces, { metadata: { name: 'shop' } })
     for (const name of ['web-1', 'web-2', 'api-1']) {
@@ -49,16 +48,14 @@ describe('lists of the console', { skip: whyNoBrowser }, () => {
   })
   after(() => bed?.[Symbol.asyncDispose]())
 
-  /** Whether a watch from this version gets 410. */
-  async function isForgotten(resourceVersion: string): Promise<boolean> {
-    const watch = bed.cluster.client.watch(ConfigMaps, { namespace: 'shop', resourceVersion, timeoutSeconds: 1 })
-    try {
-      for await (const _ of watch) return false
-      return false
-    } catch (error) {
-      if (isResourceExpired(error)) return true
-      throw error
+  /** The page opens its watch a moment after it shows the list. */
+  async function loseConnection(): Promise<void> {
+    await bed.page.context().setOffline(true)
+    const dropped = (): Promise<number> => {
+      bed.dropConnections()
+      return bed.page.getByText('Reconnecting').count()
     }
+    await eventually(dropped, (count) => count > 0)
   }
 
   it('show the columns of kubectl, and new and deleted objects at once', async () => {
@@ -111,9 +108,7 @@ describe('lists of the console', { skip: whyNoBrowser }, () => {
     const { page, cluster } = bed
     await bed.open('/core/v1/configmaps?ns=shop')
     await page.getByRole('link', { name: 'kube-root-ca.crt' }).waitFor()
-    await page.context().setOffline(true)
-    bed.dropConnections()
-    await page.getByText('Reconnecting').waitFor()
+    await loseConnection()
     await cluster.client.create(ConfigMaps, { metadata: { name: 'meanwhile', namespace: 'shop' } })
     await page.context().setOffline(false)
     await page.getByRole('link', { name: 'meanwhile' }).waitFor()
@@ -130,16 +125,11 @@ describe('lists of the console', { skip: whyNoBrowser }, () => {
     await page.locator('.state-live').waitFor()
     await page.getByRole('searchbox').pressSequentially('-root')
     await page.getByRole('link', { name: 'kube-root-ca.crt' }).waitFor({ state: 'detached' })
-    await page.context().setOffline(true)
-    bed.dropConnections()
-    await page.getByText('Reconnecting').waitFor()
+    await loseConnection()
     await client.delete(ConfigMaps, { namespace, name: 'goes' })
-    const { metadata } = await client.create(ConfigMaps, { metadata: { name: 'comes', namespace } })
+    await client.create(ConfigMaps, { metadata: { name: 'comes', namespace } })
     await client.update(ConfigMaps, { metadata: { name: 'stays', namespace, labels: { is: 'changed' } } })
-    await eventually(
-      () => isForgotten(metadata.resourceVersion ?? ''),
-      (forgotten) => forgotten,
-    )
+    cluster.inject({ type: 'api-error', ...WATCH, code: 410, reason: 'Expired', times: 1 })
     await page.context().setOffline(false)
     await page.getByRole('link', { name: 'comes' }).waitFor()
     await page.getByRole('link', { name: 'goes' }).waitFor({ state: 'detached' })
@@ -151,23 +141,19 @@ describe('lists of the console', { skip: whyNoBrowser }, () => {
     await page.getByRole('link', { name: 'later' }).waitFor()
   })
 
-  it('list again, without a word, when the server refuses a watch with 410', async () => {
+  it('list again for as long as the server refuses watches with 410', async () => {
     const { page, cluster } = bed
-    const aim = { verb: 'watch', resource: 'configmaps', namespace: 'shop' } as const
-    cluster.inject({ type: 'api-error', ...aim, code: 410, reason: 'Expired', times: 1 })
-    let lists = 0
-    page.on('response', (response) => {
-      if (/\/configmaps\?limit=/.test(response.url())) lists++
-    })
-    cluster.inject({ type: 'watch-cut', resource: 'configmaps', namespace: 'shop' })()
-    await eventually(
-      () => lists,
-      (count) => count > 0,
-    )
-    await cluster.client.create(ConfigMaps, {
-      metadata: { name: 'afterwards', namespace: 'shop', labels: { is: 'changed' } },
-    })
-    await page.getByRole('link', { name: 'afterwards' }).waitFor()
+    const end = cluster.inject({ type: 'api-error', ...WATCH, code: 410, reason: 'Expired' })
+    cluster.inject({ type: 'watch-cut', ...WATCH })()
+    const make = (name: string): Promise<unknown> =>
+      cluster.client.create(ConfigMaps, { metadata: { name, namespace: 'shop', labels: { is: 'changed' } } })
+    // Without a watch, only a list has it.
+    await make('by-list')
+    await page.getByRole('link', { name: 'by-list' }).waitFor()
+    end()
+    await page.locator('.state-live').waitFor()
+    await make('by-watch')
+    await page.getByRole('link', { name: 'by-watch' }).waitFor()
     assert.equal(await page.getByRole('searchbox').inputValue(), 'is=changed')
   })
 

@@ -36,7 +36,7 @@ export async function visit(
   await page.getByLabel('Username').fill(username)
   await page.getByLabel('Password').fill(PASSWORD)
   await page.getByRole('button', { name: 'Log in' }).click()
-  await page.getByRole('heading', { name: 'Clusters' }).waitFor()
+  await page.getByRole('heading', { name: 'Clusters', exact: true }).waitFor()
   return {
     page,
     refusals,
