@@ -57,7 +57,8 @@ function read(source: ObjectSource, show: Show, signal: AbortSignal): void {
   followObjects(source, listenerOf(show, signal), tools, signal).catch((error: unknown) => {
     const { code = 0, status = {}, message } = error instanceof RequestError ? error : { message: String(error) }
     const reason = status.reason ?? ''
-    if (!signal.aborted) show((before) => ({ ...before, state: { type: 'failed', code, reason, message } }))
+    // Who may no longer list the objects must not see them either.
+    if (!signal.aborted) show(() => ({ objects: [], isWhole: true, state: { type: 'failed', code, reason, message } }))
   })
 }
 
@@ -108,7 +109,7 @@ export interface LiveObject {
   readonly state: ListState
 }
 
-/** One object by its name. It stays after it was deleted. `path` is that of its list, `own` that of the object. */
+/** One object by its name. It stays after it was deleted, but not after the user lost the right to read it. `path` is that of its list, `own` that of the object. */
 export function useLiveObject(path: string, own: string, name: string): LiveObject {
   const live = useLive(`${path}?fieldSelector=${encodeURIComponent(`metadata.name=${name}`)}`)
   const last = useRef<{ object: KubeObject | undefined; deletedAtMs: number | undefined }>({
@@ -117,7 +118,7 @@ export function useLiveObject(path: string, own: string, name: string): LiveObje
   })
   const single = useOnce(live.state.type === 'failed' && live.state.code === 403 ? own : undefined)
   const object = live.objects.find(({ metadata }) => metadata.name === name) ?? single.object
-  if (object !== undefined) last.current = { object, deletedAtMs: undefined }
+  if (object !== undefined || live.state.type === 'failed') last.current = { object, deletedAtMs: undefined }
   else if (live.state.type === 'live' && last.current.object !== undefined) last.current.deletedAtMs ??= now()
   return { ...last.current, state: single.state ?? live.state }
 }

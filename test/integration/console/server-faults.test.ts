@@ -58,20 +58,19 @@ describe('pages of a management server that fails', { skip: whyNoBrowser }, () =
   }
 
   it('keep the clusters and the filter, and go on', async () => {
-    await open('/?q=s')
-    await page.getByText('The filter hides all 1 clusters').waitFor()
     await post('/v3/clusters', { displayName: 'shop' })
+    await open('/?q=sh')
     await page.getByRole('article', { name: 'shop' }).waitFor()
     await kill()
     await page.getByText('Reconnecting').waitFor()
     await page.getByRole('article', { name: 'shop' }).waitFor()
-    await page.getByRole('searchbox').fill('st')
-    await page.getByText('The filter hides all 2 clusters').waitFor()
+    await page.getByRole('searchbox').fill('store')
+    await page.getByText('The filter hides all 1 clusters').waitFor()
     await comeBack()
     await post('/v3/clusters', { displayName: 'store' })
     await page.getByRole('article', { name: 'store' }).waitFor({ timeout: BACK_MS })
     await page.locator('.state-live').waitFor()
-    assert.equal(await page.getByRole('searchbox').inputValue(), 'st')
+    assert.equal(await page.getByRole('searchbox').inputValue(), 'store')
   })
 
   it('keep a form that is half filled, say that the server is away, and send the form when it is back', async () => {
@@ -119,5 +118,11 @@ describe('pages of a management server that fails', { skip: whyNoBrowser }, () =
     await page.getByRole('heading', { name: 'Roles for a cluster' }).waitFor({ timeout: BACK_MS })
   })
 
-  it('have no error of a script', () => assert.deepEqual(troubles, []))
+  it('have no error of a script', () => {
+    const refused = /^console: WebSocket connection .* net::ERR_CONNECTION_REFUSED$/
+    assert.deepEqual(
+      troubles.filter((text) => !refused.test(text)),
+      [],
+    )
+  })
 })
