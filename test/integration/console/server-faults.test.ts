@@ -65,7 +65,7 @@ describe('pages of a management server that fails', { skip: whyNoBrowser }, () =
     await page.getByText('Reconnecting').waitFor()
     await page.getByRole('article', { name: 'shop' }).waitFor()
     await page.getByRole('searchbox').fill('store')
-    await page.getByText('The filter hides all 1 clusters').waitFor()
+    await page.getByText('The filter hides all 2 clusters').waitFor()
     await comeBack()
     await post('/v3/clusters', { displayName: 'store' })
     await page.getByRole('article', { name: 'store' }).waitFor({ timeout: BACK_MS })
