@@ -47,10 +47,11 @@ export function App(): VNode {
 /** A cluster of `hyperkube up` has no users: its link logs in. */
 function NoSession(): VNode {
   return (
-    <Notice
-      title="This link is no longer valid"
-      text="`hyperkube status` prints a new link to the console. Each link logs in once."
-    />
+    <Notice title="This link is no longer valid" text="Each link logs in once.">
+      <p class="notice-text">
+        <code>hyperkube status</code> prints a new link to the console.
+      </p>
+    </Notice>
   )
 }
 

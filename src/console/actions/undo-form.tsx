@@ -30,14 +30,9 @@ export function UndoForm({ cluster, kind, object, close, done }: ActionFormProps
     if (chosen !== undefined) await runRequest(cluster, chosen.request)
     done()
   }
-  if (error !== undefined)
-    return (
-      <p role="alert" class="words words-bad">
-        {error}
-      </p>
-    )
+  if (error !== undefined) return <Nothing text={error} isError close={close} />
   if (revisions === undefined) return <p class="loading">Loading revisions …</p>
-  if (earlier.length === 0) return <p>There is no earlier revision.</p>
+  if (earlier.length === 0) return <Nothing text="There is no earlier revision." close={close} />
   return (
     <Form label="Roll back" action="Roll back" submit={submit} cancel={close}>
       <fieldset>
@@ -53,6 +48,31 @@ export function UndoForm({ cluster, kind, object, close, done }: ActionFormProps
         ))}
       </fieldset>
     </Form>
+  )
+}
+
+interface NothingProps {
+  readonly text: string
+  readonly isError?: boolean
+  readonly close: () => void
+}
+
+function Nothing({ text, isError = false, close }: NothingProps): VNode {
+  return (
+    <>
+      {isError ? (
+        <p role="alert" class="words words-bad">
+          {text}
+        </p>
+      ) : (
+        <p>{text}</p>
+      )}
+      <div class="form-actions">
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
+    </>
   )
 }
 

@@ -8,16 +8,16 @@ import type { VisibleColumn } from './visible-columns.ts'
 
 export interface GridColumnsProps {
   readonly widths: readonly number[]
-  readonly nameAt: number
+  /** The column that takes the space that is left. */
+  readonly wideAt: number
 }
 
-/** The column of names takes the space that is left. */
-export function GridColumns({ widths, nameAt }: GridColumnsProps): VNode {
+export function GridColumns({ widths, wideAt }: GridColumnsProps): VNode {
   return (
     <colgroup>
       <col class="cell-check" />
       {widths.map((width, at) => (
-        <col key={at} style={at === nameAt ? {} : { width: pixelsOf(width) }} />
+        <col key={at} style={at === wideAt ? {} : { width: pixelsOf(width) }} />
       ))}
     </colgroup>
   )

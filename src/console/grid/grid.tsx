@@ -15,7 +15,7 @@ import { useGridKeys } from './grid-keys.ts'
 import { GridRow, keptQuery } from './grid-row.tsx'
 import { rowsInSight, spacersOf } from './row-window.ts'
 import type { Checks } from './use-checks.ts'
-import { visibleColumns } from './visible-columns.ts'
+import { type VisibleColumn, visibleColumns } from './visible-columns.ts'
 
 export interface GridProps {
   readonly data: FromWorker | undefined
@@ -50,7 +50,7 @@ export function Grid({ data, cluster, kind, showNamespace, checks, onVisible }: 
       onKeyDown={onKeyDown}
     >
       <table aria-rowcount={total + 1} style={{ minWidth: sumOf(widths) }}>
-        <GridColumns widths={widths} nameAt={showNamespace ? 1 : 0} />
+        <GridColumns widths={widths} wideAt={wideColumn(columns) + (showNamespace ? 1 : 0)} />
         <GridHead columns={columns} showNamespace={showNamespace} checks={checks} />
         <tbody>
           <Spacer px={before} span={columns.length + 2} />
@@ -70,6 +70,12 @@ export function Grid({ data, cluster, kind, showNamespace, checks, onVisible }: 
       </table>
     </div>
   )
+}
+
+/** The column that takes the space that is left: the name, or the message of an event. */
+function wideColumn(columns: readonly VisibleColumn[]): number {
+  const name = columns.findIndex(({ column }) => column.name === 'Name')
+  return name < 0 ? columns.length - 1 : name
 }
 
 /** Takes the height of the rows that are not in the document. */

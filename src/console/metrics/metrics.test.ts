@@ -151,6 +151,8 @@ describe('the use of an object', () => {
       '/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods?labelSelector=app%3Dweb',
     )
     assert.equal(useSourceOf({ ...workload, kind: 'Service' }), undefined)
+    const ended = { ...workload, kind: 'Job', status: { conditions: [{ type: 'Complete', status: 'True' }] } }
+    assert.equal(useSourceOf(ended), undefined)
   })
 
   it('counts requests and limits of pods that have not ended', () => {

@@ -3,6 +3,7 @@ import type { Node, Pod } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import { type KindAddress, listPath, objectPath } from '../api/kinds.ts'
+import { conditionOf } from '../objects/conditions.ts'
 import { kubernetesKind } from '../objects/kubernetes-kind.ts'
 import { podsOf } from '../objects/pods-of.ts'
 import type { Resource } from './amount.ts'
@@ -35,7 +36,7 @@ export function useSourceOf(object: KubeObject): UseSource | undefined {
     return { path: objectPath(metrics('pods'), { namespace, name }), pods: undefined }
   }
   const pods = podsOf(object)
-  if (pods === undefined || NOT_MEASURED.has(kind)) return undefined
+  if (pods === undefined || NOT_MEASURED.has(kind) || isOver(object)) return undefined
   const { labels, fields } = pods
   if (kind === 'Node') {
     return {
@@ -45,6 +46,12 @@ export function useSourceOf(object: KubeObject): UseSource | undefined {
   }
   const selector = `?labelSelector=${encodeURIComponent(labels)}`
   return { path: listPath(metrics('pods'), namespace) + selector, pods: listPath(PODS, namespace) + selector }
+}
+
+/** Jobs that have ended use nothing. */
+function isOver(object: KubeObject): boolean {
+  const ends = ['Complete', 'Failed'].map((type) => conditionOf(object, type)?.status)
+  return kubernetesKind(object) === 'Job' && ends.includes('True')
 }
 
 /** The lines and marks of the chart of an object. */

@@ -16,7 +16,8 @@ export interface Condition {
 const NEGATIVE =
   /Pressure$|Unavailable$|Failure$|^Failed$|^Stalled$|^Degraded$|FailureTarget$|DisruptionTarget$|ContentFailure$|Conflict$|^Dangling|NamesNotAccepted/
 /** Conditions that are never a problem. */
-const NEUTRAL = /^Progressing$|^Suspended$|^PodReadyToStartContainers$|Resizing$|^SuccessCriteriaMet$|^Terminating$/
+const NEUTRAL =
+  /^Progressing$|^ScalingLimited$|^Suspended$|^PodReadyToStartContainers$|Resizing$|^SuccessCriteriaMet$|^Terminating$/
 
 export function conditionsOf(object: KubeObject): readonly Condition[] {
   const { status } = object as { status?: { conditions?: unknown } }

@@ -78,7 +78,7 @@ function CommandList({ commands, selected, run }: CommandListProps): VNode {
           aria-selected={at === selected}
           onClick={() => run(command)}
         >
-          {command.title}
+          <span>{command.title}</span>
           <span class="muted">{command.hint}</span>
         </li>
       ))}

@@ -20,7 +20,11 @@ export function ExpiredSession(): VNode | null {
         <LoginForm />
       ) : (
         <>
-          <p>Open the link that `hyperkube status` prints in another tab, then come back.</p>
+          <p>
+            {'Open the link that '}
+            <code>hyperkube status</code>
+            {' prints in another tab, then come back.'}
+          </p>
           <button type="button" class="primary" onClick={check}>
             Go on
           </button>

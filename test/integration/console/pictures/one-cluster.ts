@@ -107,7 +107,7 @@ async function takeAddresses(take: Take, page: Page, open: (path: string) => Pro
   for (const [name, path, ready] of all) {
     await take(name, page, async () => {
       await open(path)
-      if (ready !== undefined) await page.getByText(ready).first().waitFor()
+      if (ready !== undefined) await page.locator('main').getByText(ready).first().waitFor()
       // Charts, counts and rights come after the page.
       await sleep(realClock, 1500)
     })
@@ -167,6 +167,7 @@ async function takeEditor(take: Take, page: Page, open: (path: string) => Promis
   const edit = async (): Promise<void> => {
     await open('/apps/v1/deployments/shop/web/yaml')
     await press('Edit')
+    await page.getByText('Ctrl-Space completes').waitFor()
     await page.locator('.cm-line', { hasText: 'replicas: 3' }).click()
     await page.keyboard.press('End')
   }
@@ -191,6 +192,7 @@ async function takeEditor(take: Take, page: Page, open: (path: string) => Promis
     await page.keyboard.press('Backspace')
     await page.keyboard.type('5')
     await press('Check and compare')
+    await press('Take over and check again')
     await sleep(realClock, 1500)
   })
   await page.evaluate('sessionStorage.clear()')
