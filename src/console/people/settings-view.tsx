@@ -62,7 +62,11 @@ function Server({ version }: { readonly version: string }): VNode {
           <dd>{version}</dd>
         </div>
       </dl>
-      <p class="muted">Flags of `hyperkube server` set the address, the certificate and the store.</p>
+      <p class="muted">
+        {'Flags of '}
+        <code>hyperkube server</code>
+        {' set the address, the certificate and the store.'}
+      </p>
     </section>
   )
 }
@@ -76,7 +80,10 @@ function Authority({ pem }: { readonly pem: string }): VNode {
       ) : (
         <>
           <AuthorityFacts pem={pem} />
-          <p>Clients that do not know this authority need the file, for example `curl --cacert hyperkube-ca.crt`.</p>
+          <p>
+            {'Clients that do not know this authority need the file, for example '}
+            <code>curl --cacert hyperkube-ca.crt</code>.
+          </p>
           <a href={`data:application/x-pem-file,${encodeURIComponent(pem)}`} download="hyperkube-ca.crt">
             Download hyperkube-ca.crt
           </a>

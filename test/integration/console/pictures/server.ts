@@ -97,7 +97,7 @@ async function takeViews(take: Take, bed: ServerBed, { prod, built, jane }: Flee
   for (const [name, path] of all) {
     await take(name, page, async () => {
       await bed.open(path)
-      await page.getByRole('navigation').waitFor()
+      await page.getByRole('navigation', { name: /Pages|Kinds/ }).waitFor()
       await sleep(realClock, 1500)
     })
   }
