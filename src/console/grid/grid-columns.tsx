@@ -8,7 +8,7 @@ import type { VisibleColumn } from './visible-columns.ts'
 
 export interface GridColumnsProps {
   readonly widths: readonly number[]
-  /** The column that takes the space that is left. */
+  /** The column that takes the space that is left; -1: none. */
   readonly wideAt: number
 }
 

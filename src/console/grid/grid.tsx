@@ -50,7 +50,7 @@ export function Grid({ data, cluster, kind, showNamespace, checks, onVisible }: 
       onKeyDown={onKeyDown}
     >
       <table aria-rowcount={total + 1} style={{ minWidth: sumOf(widths) }}>
-        <GridColumns widths={widths} wideAt={wideColumn(columns) + (showNamespace ? 1 : 0)} />
+        <GridColumns widths={widths} wideAt={wideColumn(columns, showNamespace)} />
         <GridHead columns={columns} showNamespace={showNamespace} checks={checks} />
         <tbody>
           <Spacer px={before} span={columns.length + 2} />
@@ -72,10 +72,10 @@ export function Grid({ data, cluster, kind, showNamespace, checks, onVisible }: 
   )
 }
 
-/** The column that takes the space that is left: the name, or the message of an event. */
-function wideColumn(columns: readonly VisibleColumn[]): number {
-  const name = columns.findIndex(({ column }) => column.name === 'Name')
-  return name < 0 ? columns.length - 1 : name
+/** The column of names takes the space that is left. Events have none: -1. */
+function wideColumn(columns: readonly VisibleColumn[], showNamespace: boolean): number {
+  const at = columns.findIndex(({ column }) => column.name === 'Name')
+  return at >= 0 && showNamespace ? at + 1 : at
 }
 
 /** Takes the height of the rows that are not in the document. */

@@ -165,6 +165,7 @@ async function takeDialogs(take: Take, page: Page, open: (path: string) => Promi
 async function takeEditor(take: Take, page: Page, open: (path: string) => Promise<void>): Promise<void> {
   const press = (name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click()
   const edit = async (): Promise<void> => {
+    await page.evaluate('sessionStorage.clear()')
     await open('/apps/v1/deployments/shop/web/yaml')
     await press('Edit')
     await page.getByText('Ctrl-Space completes').waitFor()
