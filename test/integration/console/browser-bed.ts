@@ -17,6 +17,8 @@ import { ensureConsolePage } from '../../../scripts/console-bundle.ts'
 import { USER } from './bed.ts'
 import type { FakePods } from './pod-ports.ts'
 
+const REFUSALS = ['Failed to load resource', 'Unexpected response code', 'ERR_CONNECTION_REFUSED']
+
 /** The page goes on there after a log-in. */
 export const OVERVIEW: RegExp = /\/ui\/c\/[^/]+$/
 const CHROMIUM = '/usr/bin/chromium'
@@ -157,8 +159,8 @@ export function follow(page: Page, troubles: string[]): void {
   page.on('pageerror', (error) => troubles.push(`error: ${error.message}`))
   page.on('console', (message) => {
     const text = message.text()
-    // Refusals of the API server are part of the tests.
-    const isRefusal = text.startsWith('Failed to load resource') || text.includes('Unexpected response code')
+    // Refusals of the API server, and a server that is away, are part of the tests.
+    const isRefusal = REFUSALS.some((part) => text.includes(part))
     if (message.type() === 'error' && !isRefusal) troubles.push(`console: ${text}`)
   })
 }
