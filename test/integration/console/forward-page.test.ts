@@ -70,7 +70,7 @@ describe('port forwards in the browser', { skip: whyNoBrowser }, () => {
 
   it('list bytes and errors, and stop', async () => {
     const { page } = bed
-    await page.getByText(/^\d+ open connections? of \d+, \d+ B sent, \d+ B received$/).waitFor()
+    await page.getByText(/^\d+ open connections? of \d+, [\d.]+ (?:B|KiB) sent, [\d.]+ (?:B|KiB) received$/).waitFor()
     await bed.open('/forwards')
     await page.getByRole('heading', { name: 'Pod default/web, port 8080' }).waitFor()
     await page.getByText(/\d+ errors?, the last one: A request had the cookie of the console/).waitFor()
