@@ -197,6 +197,11 @@ async function takeEditor(take: Take, page: Page, open: (path: string) => Promis
     await sleep(realClock, 1500)
   })
   await page.evaluate('sessionStorage.clear()')
+  await takeCreation(take, page, open)
+}
+
+async function takeCreation(take: Take, page: Page, open: (path: string) => Promise<void>): Promise<void> {
+  const press = (name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click()
   await take('15-create-form', page, async () => {
     await open('/create?ns=shop')
     await press('Deployment')
