@@ -92,6 +92,8 @@ const MERGE = { 'content-type': 'application/merge-patch+json' }
 export class Recorder {
   /** In order of revision. */
   readonly shown: Shown[] = []
+  /** The seconds in which the server itself wrote after the last record: only their revisions are known. */
+  readonly busySeconds: Set<number> = new Set()
   readonly #bed: Bed
   readonly #random: Random
   readonly #objects = new Map<string, { readonly kind: WrittenKind; readonly path: string }>()
@@ -179,11 +181,15 @@ export class Recorder {
   }
 
   async #until(path: string, status: number): Promise<void> {
-    for (let tries = 0; (await this.#bed.send(path)).status !== status; tries++) {
-      assert.ok(tries < 200, `${path} never became ${status}`)
+    const wait = async (): Promise<void> => {
+      this.busySeconds.add(Math.floor(this.#bed.clock.now() / 1000))
       await this.#bed.clock.advance(100)
     }
-    await this.#bed.clock.advance(100)
+    for (let tries = 0; (await this.#bed.send(path)).status !== status; tries++) {
+      assert.ok(tries < 200, `${path} never became ${status}`)
+      await wait()
+    }
+    await wait()
   }
 }
 

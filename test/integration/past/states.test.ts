@@ -23,12 +23,15 @@ interface Moment {
 }
 
 /** A moment and the state it must have: a revision, or the last one in the second of a time. */
-function draw(random: Random, { shown }: Recorder, nowMs: number): Moment {
-  const chosen = shown[random.int(shown.length)] as Shown
-  if (random.int(2) === 0) return { text: `rv:${chosen.revision}`, shown: chosen }
+function draw(random: Random, { shown, busySeconds }: Recorder, nowMs: number): Moment {
+  const drawn = shown[random.int(shown.length)] as Shown
+  // Ages are those at the commit: a write that changed nothing has no revision.
+  const atCommit = ({ revision }: Shown): Shown => shown.find((one) => one.revision === revision) as Shown
+  const chosen = atCommit(drawn)
   const second = Math.floor(chosen.timeMs / 1000)
+  if (random.int(2) === 0 || busySeconds.has(second)) return { text: `rv:${chosen.revision}`, shown: chosen }
   const last = shown.findLast(({ timeMs }) => Math.floor(timeMs / 1000) <= second) as Shown
-  return { text: timeText(random, second * 1000, nowMs), shown: last }
+  return { text: timeText(random, second * 1000, nowMs), shown: atCommit(last) }
 }
 
 function timeText(random: Random, secondMs: number, nowMs: number): string {
@@ -80,7 +83,7 @@ class Reader {
   async compare({ text, shown }: Moment): Promise<void> {
     for (const { all } of KINDS) {
       const expected = withoutValues(all, shown.lists.get(all) ?? '')
-      assert.equal(await listed(this.#bed, text, all), expected, `${text} ${all}`)
+      assert.equal(sameRevision(await listed(this.#bed, text, all)), sameRevision(expected), `${text} ${all}`)
       this.compared++
     }
     const { all } = KINDS[this.#random.int(KINDS.length)] as (typeof KINDS)[number]
@@ -99,7 +102,7 @@ class Reader {
 
   async #compareTable(moment: string, shown: Shown, all: string): Promise<void> {
     const { text } = await this.#bed.send(past(moment, all), { accept: TABLE })
-    assert.equal(text, shown.tables.get(all), `table of ${moment} ${all}`)
+    assert.equal(sameRevision(text), sameRevision(shown.tables.get(all) ?? ''), `table of ${moment} ${all}`)
     this.compared++
   }
 
@@ -117,6 +120,11 @@ class Reader {
     }
     this.compared++
   }
+}
+
+/** Without the revision of a list: the server renews its own leases in the same second, which are not recorded. */
+function sameRevision(text: string): string {
+  return text.replace(/"metadata":\{"resourceVersion":"\d+"\}/, '"metadata":{}')
 }
 
 function pathOf(all: string, { metadata }: Json): string {
