@@ -29,6 +29,8 @@ import { play } from './play.ts'
 
 export interface PastPlan {
   readonly revision: Revision
+  /** The time of the moment; absent: that of the last change. */
+  readonly timeMs?: number | undefined
   /** The changes after the revision follow at this pace. Undefined: the state stands still. */
   readonly speed?: number | undefined
 }
@@ -53,11 +55,10 @@ export interface PastState extends AsyncDisposable {
 export async function openPast(
   environment: Environment,
   { backend, atRest, serverAddress }: PastParts,
-  { revision, speed }: PastPlan,
+  { revision, speed, timeMs = backend.timeOf(revision) ?? environment.clock.now() }: PastPlan,
 ): Promise<PastState> {
   await using opening = new AsyncDisposableStack()
   const { log } = environment
-  const timeMs = backend.timeOf(revision) ?? environment.clock.now()
   const random = createSeededRandom(revision)
   // Leases of the store must not end here.
   const fork = await backend.fork({ revision, clock: createVirtualClock(timeMs), random })

@@ -28,6 +28,7 @@ export interface PastUse {
 /** The revision of a text. */
 interface Pin {
   readonly revision: Revision
+  readonly timeMs: number | undefined
   usedMs: number
   /** The store has dropped the revision. The text keeps it until the next look, so that no request sees two. */
   isLost: boolean
@@ -45,7 +46,7 @@ const LOOK_EVERY_MS = 10_000
 
 export class Pasts {
   readonly #options: PastsOptions
-  /** By revision and speed. */
+  /** By revision, speed and time. */
   readonly #open = new Map<string, Open>()
   /** A text such as `-2h` keeps its revision while it is used: a client's requests see one state. */
   readonly #pins = new Map<string, Pin>()
@@ -62,8 +63,8 @@ export class Pasts {
     if (this.#isClosed) throw serviceUnavailableError('the server is stopping')
     const moment = this.#options.parse(text)
     const pin = this.#pin(text, moment)
-    const plan = { revision: pin.revision, ...(isPlaying && { speed: moment.speed }) }
-    const key = `${plan.revision}@${plan.speed ?? 0}`
+    const plan = { revision: pin.revision, timeMs: pin.timeMs, ...(isPlaying && { speed: moment.speed }) }
+    const key = `${plan.revision}@${plan.speed ?? 0}@${plan.timeMs ?? ''}`
     const open = this.#open.get(key) ?? this.#add(key, plan)
     open.users++
     const release = (): void => {
@@ -92,7 +93,8 @@ export class Pasts {
       pinned.usedMs = usedMs
       return pinned
     }
-    const pin = { revision: this.#options.revisionOf(moment), usedMs, isLost: false }
+    const timeMs = 'timeMs' in moment.moment ? moment.moment.timeMs : undefined
+    const pin = { revision: this.#options.revisionOf(moment), timeMs, usedMs, isLost: false }
     this.#pins.set(text, pin)
     return pin
   }
