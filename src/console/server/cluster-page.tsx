@@ -14,9 +14,19 @@ import { ClusterTag } from './cluster-link.tsx'
 import { ClusterOverview } from './cluster-overview.tsx'
 import { type ClusterTab, type ClusterTabProps, tabsFor } from './cluster-tabs.ts'
 import { type ManagedCluster, SOURCES } from './clusters.ts'
+import { RemovalReport } from './remove-dialog.tsx'
 import { useClusters } from './use-clusters.ts'
 
-export function ManagedClusterPage({ item }: ServerViewProps): VNode {
+export function ManagedClusterPage(props: ServerViewProps): VNode {
+  return (
+    <>
+      <ClusterOrMissing {...props} />
+      <RemovalReport />
+    </>
+  )
+}
+
+function ClusterOrMissing({ item }: ServerViewProps): VNode {
   const { clusters, state } = useClusters()
   const last = useRef<ManagedCluster>(undefined)
   const cluster = clusters.find(({ metadata }) => metadata.name === item)
