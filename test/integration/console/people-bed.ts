@@ -21,7 +21,6 @@ export interface UserPage {
 
 export async function openUserPage(bed: ServerBed, username: string): Promise<UserPage> {
   const page = await bed.openAs(username, '/settings')
-  page.setDefaultTimeout(15_000)
   await page.getByRole('navigation', { name: 'Pages' }).waitFor()
   const bodies: string[] = []
   page.on('response', (response) => {
@@ -34,7 +33,7 @@ export async function openUserPage(bed: ServerBed, username: string): Promise<Us
   return {
     page,
     bodies,
-    open: async (path) => void (await page.goto(`${bed.server.url}/ui${path}`)),
+    open: (path) => bed.show(page, path),
     violations: async () => [...(await violationsOf(page, 'light')), ...(await violationsOf(page, 'dark'))],
   }
 }
