@@ -89,7 +89,7 @@ class FollowedList {
     this.#running = running
     follow(this.#source, this.#listener(), this.#followTools(), running.signal).catch((error: unknown) => {
       this.#running = undefined
-      // Who may no longer list the objects must not see them either.
+      // A user who may no longer list the objects must not see them either.
       this.#rows.replace([])
       this.#remaining = 0
       const { code = 0, status = {}, message } = error instanceof RequestError ? error : { message: String(error) }

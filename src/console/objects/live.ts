@@ -57,7 +57,7 @@ function read(source: ObjectSource, show: Show, signal: AbortSignal): void {
   followObjects(source, listenerOf(show, signal), tools, signal).catch((error: unknown) => {
     const { code = 0, status = {}, message } = error instanceof RequestError ? error : { message: String(error) }
     const reason = status.reason ?? ''
-    // Who may no longer list the objects must not see them either.
+    // A user who may no longer list the objects must not see them either.
     if (!signal.aborted) show(() => ({ objects: [], isWhole: true, state: { type: 'failed', code, reason, message } }))
   })
 }
