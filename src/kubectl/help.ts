@@ -13,7 +13,6 @@ const HEADINGS = [
   'Deploy Commands:',
   'Cluster Management Commands:',
   'Troubleshooting and Debugging Commands:',
-  'History Commands:',
   'Advanced Commands:',
   'Settings Commands:',
   PLUGINS,

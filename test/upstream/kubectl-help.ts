@@ -13,9 +13,6 @@ import { upstreamPrograms } from './programs.ts'
 
 const { values: options } = parseArgs({ options: { show: { type: 'boolean', default: false } } })
 
-/** The heading of commands that upstream does not have. */
-const OWN_COMMANDS = 'History Commands:'
-
 interface Help {
   readonly usage: string
   readonly aliases: string
@@ -33,9 +30,7 @@ function read(text: string): Help {
     if (/^[A-Z][\w ()]*:$/.test(line)) sections.set(line, (lines = []))
     else lines.push(line)
   }
-  const commands = [...sections]
-    .filter(([heading]) => /Commands|Subcommands/.test(heading) && heading !== OWN_COMMANDS)
-    .flatMap(([, rows]) => rows)
+  const commands = [...sections].filter(([heading]) => /Commands|Subcommands/.test(heading)).flatMap(([, rows]) => rows)
   return {
     usage: (sections.get('Usage:') ?? []).find((line) => line.startsWith('  '))?.trim() ?? '',
     aliases: (sections.get('Aliases:') ?? [])[0] ?? '',

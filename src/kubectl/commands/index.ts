@@ -66,11 +66,6 @@ export const COMMANDS: readonly CommandRow[] = [
     row('events', 'List events', async () => (await import('./events.ts')).events),
   ),
   ...under(
-    'History Commands:',
-    row('history', 'List the changes of an object', async () => (await import('./history.ts')).history),
-    row('undo', 'Bring objects back to an earlier state', async () => (await import('./undo.ts')).undo),
-  ),
-  ...under(
     'Advanced Commands:',
     row('diff', 'Compare live objects with the result of apply', async () => (await import('./diff.ts')).diff),
     row('apply', 'Apply a configuration to a resource', async () => (await import('./apply.ts')).apply),
@@ -89,6 +84,9 @@ export const COMMANDS: readonly CommandRow[] = [
       async () => (await import('./completion.ts')).completion,
     ),
   ),
+  // Hidden, because help and completion show what upstream's show: `hyperkube at --help` names them.
+  row('history', 'List the changes of an object', async () => (await import('./history.ts')).history, { hidden: true }),
+  row('undo', 'Bring objects back to an earlier state', async () => (await import('./undo.ts')).undo, { hidden: true }),
   row('alpha', 'Commands for alpha features', async () => (await import('./alpha.ts')).alpha, { hidden: true }),
   row(
     'api-resources',
