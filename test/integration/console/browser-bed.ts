@@ -17,7 +17,9 @@ import { ensureConsolePage } from '../../../scripts/console-bundle.ts'
 import { USER } from './bed.ts'
 import type { FakePods } from './pod-ports.ts'
 
-const REFUSALS = ['Failed to load resource', 'Unexpected response code', 'ERR_CONNECTION_REFUSED']
+/** What Chromium itself prints about a refused request and about a connection that a server closes or resets. */
+const NETWORK_FAILURE =
+  /^Failed to load resource|^WebSocket connection to '[^']*' failed: (Error during WebSocket handshake: |Error in connection establishment: |Connection closed before |WebSocket is closed before )/
 
 /** The page goes on there after a log-in. */
 export const OVERVIEW: RegExp = /\/ui\/c\/[^/]+$/
@@ -160,8 +162,7 @@ export function follow(page: Page, troubles: string[]): void {
   page.on('console', (message) => {
     const text = message.text()
     // Refusals of the API server, and a server that is away, are part of the tests.
-    const isRefusal = REFUSALS.some((part) => text.includes(part))
-    if (message.type() === 'error' && !isRefusal) troubles.push(`console: ${text}`)
+    if (message.type() === 'error' && !NETWORK_FAILURE.test(text)) troubles.push(`console: ${text}`)
   })
 }
 

@@ -114,7 +114,8 @@ describe('building clusters in the console', { skip: whyNoBrowser }, () => {
     await change(now)
     await page.getByRole('button', { name: 'Show the difference' }).click()
     await page.getByRole('button', { name: 'Save the cluster file' }).click()
-    await page.getByRole('heading', { name: 'The plan has no steps' }).or(page.getByText('Succeeded').nth(1)).waitFor()
+    const planned = page.getByRole('heading', { name: 'The plan has no steps' })
+    await planned.or(page.getByText('Succeeded').nth(1)).first().waitFor()
     await eventually('the file is saved', () => {
       return bed.server.running.objects.get(Clusters, cluster)?.spec.build?.file?.startsWith('# changed') === true
     })
