@@ -2,6 +2,8 @@
  * The times of commits, to a second: the first commit of each second has an entry. Times never decrease with the
  * revision: while a clock is set back, commits have the time before the change.
  */
+import { partitionPoint } from '#lib/collections/partition-point.ts'
+
 import type { Revision } from './backend.ts'
 
 export type CommitTime = readonly [revision: Revision, atMs: number]
@@ -58,14 +60,8 @@ export class CommitTimes {
 
   /** The number of entries before the first for which the condition is false. */
   #countWhile(holds: (entry: CommitTime) => boolean): number {
-    let low = 0
-    let high = this.#entries.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (holds(this.#entries[middle] as CommitTime)) low = middle + 1
-      else high = middle
-    }
-    return low
+    const entries = this.#entries
+    return partitionPoint(0, entries.length, (index) => holds(entries[index] as CommitTime))
   }
 }
 

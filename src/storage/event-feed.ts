@@ -3,6 +3,7 @@
  * recent commits from memory and older ones from the backend's history.
  */
 import { every, type Clock, type Timer } from '#lib/clock.ts'
+import { partitionPoint } from '#lib/collections/partition-point.ts'
 
 import { StorageError, type Revision, type StorageEvent, type WatchBatch, type WatchOptions } from './backend.ts'
 
@@ -176,14 +177,7 @@ export class EventFeed {
 
   /** The first kept commit that is not before `revision`. */
   #indexOf(revision: Revision): number {
-    let low = this.#first
-    let high = this.#recent.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#at(middle).revision < revision) low = middle + 1
-      else high = middle
-    }
-    return low
+    return partitionPoint(this.#first, this.#recent.length, (index) => this.#at(index).revision < revision)
   }
 
   #at(index: number): WatchBatch {

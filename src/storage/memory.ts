@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { deserialize, serialize } from 'node:v8'
 
 import type { Clock, Timer } from '#lib/clock.ts'
+import { partitionPoint } from '#lib/collections/partition-point.ts'
 import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import type { Random } from '#lib/random.ts'
 
@@ -306,14 +307,8 @@ class MemoryStore implements Backend {
 
   /** The last picture that is not after `revision`. */
   #pictureIndex(revision: Revision): number {
-    let low = 0
-    let high = this.#pictures.length
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1
-      if ((this.#pictures[middle] as Picture).revision <= revision) low = middle
-      else high = middle
-    }
-    return low
+    const pictures = this.#pictures
+    return partitionPoint(1, pictures.length, (index) => (pictures[index] as Picture).revision <= revision) - 1
   }
 
   #compact(revision: Revision): void {

@@ -1,4 +1,4 @@
-import type { Moment } from '#lib/moment.ts'
+import type { Moment } from '#lib/time/moment.ts'
 
 import { StorageError, type Backend, type Revision } from './backend.ts'
 

@@ -2,7 +2,7 @@
 
 import { parseDuration } from '#lib/go/duration.ts'
 import { parseGoInt } from '#lib/go/text.ts'
-import { isTimeZone, offsetAt } from '#lib/time-zone.ts'
+import { isTimeZone, offsetAt } from '#lib/time/time-zone.ts'
 import { parseTime } from '#meta/time.ts'
 
 import { spendEffort } from '../effort.ts'

@@ -1,4 +1,6 @@
 /** Filters and sorts rows. Rows that change are moved in the order, so an update does not sort the whole list. */
+import { partitionPoint } from '#lib/collections/partition-point.ts'
+
 import type { Cell, Column, Row } from './messages.ts'
 
 export interface RowOrder {
@@ -152,11 +154,5 @@ export function applyChanges(
 
 /** The index of the row, or the one where it belongs. */
 function positionOf(ordered: readonly Row[], row: Row, compare: RowOrder['compare']): number {
-  let [low, high] = [0, ordered.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (compare(ordered[middle] as Row, row) < 0) low = middle + 1
-    else high = middle
-  }
-  return low
+  return partitionPoint(0, ordered.length, (index) => compare(ordered[index] as Row, row) < 0)
 }

@@ -1,5 +1,5 @@
 /** The moment in a path below `/past/`: `-2h`; `-2h@60x` for a faster watch; `-2h..-1h` for the changes between two. */
-import { type Moment, parseMoment } from '#lib/moment.ts'
+import { type Moment, parseMoment } from '#lib/time/moment.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 
 export interface PastMoment {

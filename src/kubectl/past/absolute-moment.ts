@@ -3,7 +3,7 @@
  * the same state. Times are exact to a second, as those of the server's commits. Pure.
  */
 import type { Clock } from '#lib/clock.ts'
-import { parseMoment } from '#lib/moment.ts'
+import { parseMoment } from '#lib/time/moment.ts'
 
 import { KubectlError } from '../errors.ts'
 
@@ -52,7 +52,7 @@ export function momentToRead(values: PastValues, nowMs: number): AbsoluteMoment 
   return { ...moment, text: `${moment.text}@${factor}x` }
 }
 
-/** Shows a time as the present one, so that ages are those of then. */
+/** Shows a time as the present one, so that ages are those of that time. */
 export function clockAt(clock: Clock, timeMs: number): Clock {
   const startMs = clock.elapsed()
   return {

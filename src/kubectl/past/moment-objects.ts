@@ -1,5 +1,6 @@
 /** Reads objects of several kinds at a moment. */
 import type { ServedKind } from '#client/discovery.ts'
+import { inParallel } from '#lib/in-parallel.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import { isForbidden, isNotFound } from '#meta/status.ts'
 
@@ -19,12 +20,12 @@ export interface ObjectSelection {
 }
 
 /** Requests at a time. */
-const CONCURRENCY = 8
+export const CONCURRENCY = 8
 const PAGE = 500
 
 /** Throws StatusError. */
 export async function readObjects(session: Session, selection: ObjectSelection): Promise<FoundObject[]> {
-  const found = await inParallel(selection.kinds, (kind) => readKind(session, kind, selection))
+  const found = await inParallel(selection.kinds, CONCURRENCY, (kind) => readKind(session, kind, selection))
   return found.flat()
 }
 
@@ -59,18 +60,4 @@ async function listKind(session: Session, kind: ServedKind, namespace: string): 
     next = metadata.continue
   } while (next !== undefined && next !== '')
   return found
-}
-
-/** The results in the order of the values. The first failure ends it. */
-export async function inParallel<T, R>(values: readonly T[], task: (value: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = []
-  let next = 0
-  const work = async (): Promise<void> => {
-    while (next < values.length) {
-      const at = next++
-      results[at] = await task(values[at] as T)
-    }
-  }
-  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, values.length) }, work))
-  return results
 }

@@ -2,12 +2,13 @@
 import type { Writable } from 'node:stream'
 
 import type { ServedKind } from '#client/discovery.ts'
+import { inParallel } from '#lib/in-parallel.ts'
 import { isAlreadyExists, isConflict } from '#meta/status.ts'
 
 import { asError, messageOf } from '../errors.ts'
 import { escapeTerminal } from '../print/terminal-text.ts'
 import type { Rest } from '../session/rest.ts'
-import { inParallel } from './moment-objects.ts'
+import { CONCURRENCY } from './moment-objects.ts'
 import type { PlannedUndo } from './undo-search.ts'
 import { restoredObject } from './user-fields.ts'
 import { resourceOf } from './user-kinds.ts'
@@ -67,6 +68,7 @@ export async function carryOut(rest: Rest, plan: readonly PlannedUndo[], output:
   for (const part of ORDER) {
     await inParallel(
       plan.filter((planned) => orderOf(planned) === part),
+      CONCURRENCY,
       one,
     )
   }

@@ -176,7 +176,7 @@ export class Session {
     const cacheFile = resolve(cwd, join(flags['cache-dir'], 'discovery', hostFolder, 'aggregated.json'))
     // Only warnings from the server count for --warnings-as-errors.
     const onAmbiguous = (text: string): void => void stderr.write(`Warning: ${text}\n`)
-    // The past has the kinds of then.
+    // The past has the kinds of that time.
     const isCached = flags['cache-dir'] !== '' && moment === undefined
     return new Mapper({ client, signal, onAmbiguous, ...(isCached && { cacheFile }) })
   }

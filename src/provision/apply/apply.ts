@@ -3,6 +3,8 @@
  * interruption the next plan contains the remaining steps.
  */
 
+import { inParallel } from '#lib/in-parallel.ts'
+
 import { MachineLost } from '../machine.ts'
 import type { Plan, Step, Track, Wave } from '../plan/step.ts'
 import { perform, type Site } from './actions.ts'
@@ -43,15 +45,11 @@ export async function applyPlan(
   for (const wave of waves) {
     onProgress({ event: 'wave', wave })
     const failed: StepError[] = []
-    const queue = [...wave.tracks]
-    const work = async (): Promise<void> => {
-      for (let track = queue.shift(); track !== undefined; track = queue.shift()) {
-        if (failed.length > wave.tolerates || signal.aborted) return
-        const error = await runTrack(track, wave, { site, onProgress, signal, counted: () => done++ })
-        if (error !== undefined) failed.push(error)
-      }
-    }
-    await Promise.all(Array.from({ length: Math.min(wave.width, queue.length) }, work))
+    await inParallel(wave.tracks, wave.width, async (track) => {
+      if (failed.length > wave.tolerates || signal.aborted) return
+      const error = await runTrack(track, wave, { site, onProgress, signal, counted: () => done++ })
+      if (error !== undefined) failed.push(error)
+    })
     signal.throwIfAborted()
     const [first] = failed
     if (first !== undefined && failed.length > wave.tolerates) throw first

@@ -1,8 +1,8 @@
 /** CronJob controller: creates Jobs on a schedule. */
 import { type CronJob, CronJobs, type CronJobStatus, type Job, Jobs } from '#apis/batch/v1.ts'
 import type { ObjectReference } from '#apis/core/v1.ts'
-import { checkTimeZone, type CronSchedule, parseCron } from '#lib/cron.ts'
 import { goQuote } from '#lib/go/text.ts'
+import { checkTimeZone, type CronSchedule, parseCron } from '#lib/time/cron.ts'
 import type { Requeue } from '#lib/work-queue.ts'
 import { controllerRef, isBeingDeleted, isControlledBy, semanticEqual } from '#meta/object.ts'
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '#meta/status.ts'

@@ -1,7 +1,7 @@
 /** Computes the next and the missed start times of a CronJob. Pure. */
 import type { CronJob } from '#apis/batch/v1.ts'
-import { type CronSchedule, nextTime } from '#lib/cron.ts'
-import { offsetAt } from '#lib/time-zone.ts'
+import { type CronSchedule, nextTime } from '#lib/time/cron.ts'
+import { offsetAt } from '#lib/time/time-zone.ts'
 import { epochMsOf } from '#meta/time.ts'
 
 /** More missed starts than this cause a warning. */

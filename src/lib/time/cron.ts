@@ -2,8 +2,8 @@
  * Parses cron schedules as robfig/cron does, and computes the next time of a schedule. A time that a clock change skips
  * does not fire; a time that occurs twice fires twice.
  */
-import { durationMs } from './go/duration.ts'
-import { goQuote } from './go/text.ts'
+import { durationMs } from '../go/duration.ts'
+import { goQuote } from '../go/text.ts'
 import { isTimeZone, nextChange, offsetAt } from './time-zone.ts'
 
 /** Fires this long after the last time. */

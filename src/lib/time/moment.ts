@@ -1,5 +1,5 @@
 /** Moments of the past as people write them: `-2h`, `2026-11-18T03:00Z`, `rv:812`. */
-import { spanMs } from './span.ts'
+import { spanMs } from '../span.ts'
 
 export type Moment = { readonly revision: number } | { readonly timeMs: number }
 
