@@ -2,6 +2,7 @@
 import type { TargetedFocusEvent, TargetedKeyboardEvent, VNode } from 'preact'
 
 import type { Column } from '../lists/messages.ts'
+import { QueryField, type QueryFieldProps } from '../parts/query-field.tsx'
 import { location, setQuery } from '../routing/router.tsx'
 import { isAge } from './visible-columns.ts'
 
@@ -40,8 +41,8 @@ export function ListMenu({ columns, isNamespaced }: ListMenuProps): VNode {
               ))}
           </select>
         </label>
-        <SelectorField name="labels" label="Label selector" value={labels} example="app=web,tier!=cache" />
-        <SelectorField name="fields" label="Field selector" value={fields} example="status.phase=Pending" />
+        <SelectorField query="labels" label="Label selector" value={labels} example="app=web,tier!=cache" />
+        <SelectorField query="fields" label="Field selector" value={fields} example="status.phase=Pending" />
         <p class="muted">The API server applies selectors, so the browser reads only the objects that fit.</p>
       </div>
     </details>
@@ -59,26 +60,7 @@ function closeByEscape({ key, currentTarget }: TargetedKeyboardEvent<HTMLDetails
   currentTarget.querySelector('summary')?.focus()
 }
 
-interface SelectorFieldProps {
-  readonly name: 'labels' | 'fields'
-  readonly label: string
-  readonly value: string
-  readonly example: string
-}
-
-/** Sent when the user presses Enter or leaves the field: half a selector is an error. */
-function SelectorField({ name, label, value, example }: SelectorFieldProps): VNode {
-  return (
-    <label class="field">
-      {label}
-      <input
-        type="text"
-        value={value}
-        placeholder={example}
-        spellcheck={false}
-        autocomplete="off"
-        onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value.trim() })}
-      />
-    </label>
-  )
+/** Half a selector is an error. */
+function SelectorField(props: Pick<QueryFieldProps, 'query' | 'label' | 'value' | 'example'>): VNode {
+  return <QueryField {...props} isComplete format={(text) => text.trim()} />
 }

@@ -1,5 +1,5 @@
 /** A field whose text is a part of the address, with suggestions. */
-import type { VNode } from 'preact'
+import type { TargetedEvent, VNode } from 'preact'
 import { useId } from 'preact/hooks'
 
 import { setQuery } from '../routing/router.tsx'
@@ -13,10 +13,16 @@ export interface QueryFieldProps {
   readonly choices?: readonly string[]
   /** Of the text before it goes to the address. Default: as it was typed. */
   readonly format?: (text: string) => string
+  readonly example?: string
+  /** The address gets the text when the user presses Enter or leaves the field. Default: with every key. */
+  readonly isComplete?: boolean
 }
 
-export function QueryField({ query, label, value, choices = [], format = (text) => text }: QueryFieldProps): VNode {
+export function QueryField({ query, label, value, example, isComplete = false, ...rest }: QueryFieldProps): VNode {
+  const { choices = [], format = (text) => text } = rest
   const id = useId()
+  const change = ({ currentTarget }: TargetedEvent<HTMLInputElement>): void =>
+    setQuery({ [query]: format(currentTarget.value) })
   return (
     <label class="field">
       {label}
@@ -25,8 +31,9 @@ export function QueryField({ query, label, value, choices = [], format = (text) 
         value={value}
         autocomplete="off"
         spellcheck={false}
+        placeholder={example}
         {...(choices.length > 0 && { list: id })}
-        onInput={({ currentTarget }) => setQuery({ [query]: format(currentTarget.value) })}
+        {...(isComplete ? { onChange: change } : { onInput: change })}
       />
       {choices.length > 0 && (
         <datalist id={id}>
