@@ -50,7 +50,7 @@ async function codeOf(request: Promise<unknown>): Promise<number | undefined> {
 }
 
 describe('the past of a cluster', () => {
-  it('has the objects of a time, with the age of then', async () => {
+  it('has the objects of a time, with the age of that time', async () => {
     await using cluster = await twoMinutes()
     const then = cluster.client.at('-100s')
     assert.deepEqual(await namesOf(then), ['early'])
@@ -106,7 +106,7 @@ describe('the past of a cluster', () => {
     assert.deepEqual(await namesOf(cluster.client), ['early', 'late'])
   })
 
-  it('has the kinds of then', async () => {
+  it('has the kinds of that time', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     const { client, clock } = cluster
     await client.create(CustomResourceDefinitions, WIDGETS)
@@ -288,13 +288,13 @@ describe('users who read the past', () => {
     assert.equal(await mayGet(cluster), undefined)
   })
 
-  it('need the permission of today', async () => {
+  it('need the present permission', async () => {
     await using cluster = await twoMinutes()
     await grant(cluster, 'moments')
     assert.equal(await mayGet(cluster), 403)
   })
 
-  it('with a permission in the namespace need the permission of then too', async () => {
+  it('with a permission in the namespace need the permission of that time too', async () => {
     await using cluster = await twoMinutes()
     await grant(cluster, 'moments')
     await grant(cluster, 'namespace')

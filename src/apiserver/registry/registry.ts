@@ -9,7 +9,7 @@ import { parseJson, stringifyJson } from '#lib/json/json.ts'
 import { createYamlReader } from '#lib/yaml/reader.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
-import { isProtobufEnvelope } from '#meta/codec/protobuf-envelope.ts'
+import { isProtobuf } from '#meta/codec/protobuf.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, kindKey, resourceKey } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
@@ -339,7 +339,7 @@ export class Registry implements ObjectReader {
       open: ({ key, value }) => resting.open(key, value),
       decode(value) {
         const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-        const mediaType = isProtobufEnvelope(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
+        const mediaType = isProtobuf(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
         const decode = (from: Buffer): ReturnType<typeof decodeObject> =>
           decodeObject(from, mediaType, { schemaFor: shapes.schemaFor, defaultKind: kind })
         const { object, gvk } = custom === undefined ? decode(bytes) : decodeCustom(bytes, decode)

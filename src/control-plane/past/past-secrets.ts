@@ -1,11 +1,11 @@
 /**
  * Secrets of the past have their type and their keys, but no values: a value that was deleted or replaced must not come
- * back to people who may read the Secrets of today.
+ * back to users who may read the present Secrets.
  */
 import { type Secret, Secrets } from '#apis/core/v1.ts'
 import { BUILT_IN } from '#apiserver/registry/shapes.ts'
 import { decodeObject } from '#meta/codec/object.ts'
-import { isProtobufEnvelope } from '#meta/codec/protobuf-envelope.ts'
+import { isProtobuf } from '#meta/codec/protobuf.ts'
 import type { AtRest, Resting } from '#storage/encryption/at-rest.ts'
 
 /** `kubectl apply` stores the whole object in it. */
@@ -32,7 +32,7 @@ function withoutValues(resting: Resting): Resting {
 }
 
 function emptySecret(bytes: Buffer): Buffer {
-  const mediaType = isProtobufEnvelope(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
+  const mediaType = isProtobuf(bytes) ? 'application/vnd.kubernetes.protobuf' : 'application/json'
   const { object } = decodeObject(bytes, mediaType, { schemaFor: BUILT_IN.schemaFor, defaultKind: Secrets })
   const { data = {}, metadata, ...rest } = object as unknown as Secret
   const { [LAST_APPLIED]: _, ...annotations } = metadata.annotations ?? {}

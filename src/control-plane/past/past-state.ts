@@ -1,6 +1,6 @@
 /**
- * The state of the cluster at a revision, as an API server would show it: the kinds, objects and access rules of then,
- * with the handlers of today. It is a fork of the store, so nothing that happens here reaches the cluster.
+ * The state of the cluster at a revision, as an API server would show it: the kinds, objects and access rules of that time,
+ * with the present handlers. It is a fork of the store, so nothing that happens here reaches the cluster.
  */
 import { startServing } from '#apiextensions/serving.ts'
 import { createReader } from '#apiserver/apiserver.ts'
@@ -43,7 +43,7 @@ export interface PastParts {
 
 export interface PastState extends AsyncDisposable {
   readonly registry: Registry
-  /** RBAC by the roles and bindings of then. */
+  /** RBAC by the roles and bindings of that time. */
   readonly authorizer: Authorizer
   /** Resolves if the changes after the moment can no longer be played. */
   readonly stopped: Promise<void>
@@ -80,7 +80,7 @@ export async function openPast(
   const rbac = followRbac(registry, roles)
   opening.defer(() => rbac.close())
   const onError = (error: unknown): void => log.error(error, 'Failed to serve a CustomResourceDefinition of the past')
-  // Without conversion webhooks: those of then may be gone. Objects have their stored fields in every version.
+  // A conversion webhook of that time may be gone, so none is called: objects show their stored fields in every version.
   const custom = startServing({ registry, converterOf: () => undefined, onError })
   opening.defer(() => custom?.close())
   await Promise.all([rbac.ready, custom?.ready])

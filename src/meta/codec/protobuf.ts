@@ -88,7 +88,7 @@ export interface Envelope {
   readonly message: Buffer
 }
 
-/** True if the bytes have the prefix of a protobuf object. */
+/** True if the bytes have the prefix of a protobuf object, as upstream's kube-apiserver stores. */
 export function isProtobuf(bytes: Uint8Array): boolean {
   return bytes.length >= MAGIC.length && MAGIC.every((byte, at) => bytes[at] === byte)
 }

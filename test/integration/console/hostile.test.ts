@@ -101,7 +101,7 @@ describe('hostile kinds, objects and logs in the console', { skip: whyNoBrowser 
   })
   after(() => bed?.[Symbol.asyncDispose]())
 
-  /** No markup became elements, no script ran, and the page fits a narrow screen. CodeMirror has images of its own. */
+  /** Asserts that the page has no elements of the markup, ran no script and fits a narrow screen. Images of CodeMirror do not count. */
   async function checkIsText(): Promise<void> {
     const { page } = bed
     assert.equal(await page.locator('main img:not(.cm-widgetBuffer), main script').count(), 0)

@@ -29,7 +29,7 @@ async function codeAndText(run: Promise<Outcome>): Promise<[number, string]> {
 }
 
 describe('kubectl --at', () => {
-  it('shows objects, ages, details and kinds of then', async () => {
+  it('shows objects, ages, details and kinds of that time', async () => {
     await using cluster = await twoMinutes()
     const kubectl = await kubectlFor(cluster)
     const names = 'configmap/early\nconfigmap/gone\nconfigmap/kube-root-ca.crt\n'
@@ -48,7 +48,7 @@ describe('kubectl --at', () => {
     assert.equal((await kubectl(`get cm/early --at rv:${previous} -o jsonpath={.data.value}`)).out, 'new')
   })
 
-  it('shows events with the age of then', async () => {
+  it('shows events with the age of that time', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     const kubectl = await kubectlFor(cluster)
     await kubectl('create deployment web --image=nginx')

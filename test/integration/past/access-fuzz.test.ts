@@ -119,7 +119,7 @@ class Fuzz {
     return { text: isTime ? new Date(state.timeMs).toISOString() : `rv:${state.revision}`, state }
   }
 
-  /** Mostly one that is allowed today, so that the rules of then decide. */
+  /** Mostly one that is allowed today, so that the rules of that time decide. */
   #promisingPlan(moment: Moment): Plan {
     let plan = this.#plan(moment)
     if (this.#random.int(4) === 0) return plan
@@ -256,7 +256,7 @@ class Fuzz {
   async #watch(plan: Plan): Promise<void> {
     if (this.#watches.length >= MAX_WATCHES) return
     const [first] = this.#watches
-    // All of one step have one moment: each other one would take a past state of its own.
+    // All watches of a step have the same moment, because each other moment would open another past state.
     const moment = first === undefined ? { ...plan.moment, text: `${plan.moment.text}@1000x` } : first.plan.moment
     const own = { ...plan, moment }
     const as = { ...plan.tenant, uid: '', extra: {} }

@@ -108,7 +108,7 @@ describe('open past states', () => {
     assert.match(refused.json().message, /is no longer kept: the oldest is/)
     assert.equal((await get(own, new Date(bed.clock.now() - 20_000).toISOString())).status, 410)
     assert.equal(await countAt(own, `rv:${third}`), 3)
-    // The state closes when nobody has used it for a minute.
+    // The server closes a state that had no request for a minute.
     await bed.clock.advance(80_000)
     assert.equal((await get(own, `rv:${first}`)).status, 410)
   })

@@ -1,5 +1,5 @@
 /**
- * Tests that no path below `/past`, and none that looks like one, reaches objects of today: with all methods, as any
+ * Tests that no path below `/past`, and none that looks like one, reaches present objects: with all methods, as any
  * user. Each test compares the revision of the whole store.
  */
 import assert from 'node:assert/strict'
@@ -167,7 +167,7 @@ describe('paths of the past', () => {
     t.diagnostic(`${requests} requests`)
   })
 
-  it('never show an object of today', async () => {
+  it('never show a present object', async () => {
     const writes = ['late', 'new']
     await unchanged(async () => {
       for (const prefix of PREFIXES.filter((text) => text.includes('past') && !/-1|-9|%2D/i.test(text))) {
@@ -270,7 +270,7 @@ describe('users of the past', () => {
     })
   })
 
-  it('cannot write as somebody else', async () => {
+  it('cannot write as an impersonated user', async () => {
     await unchanged(async () => {
       for (const method of METHODS) {
         const headers = { 'impersonate-user': 'historian', 'impersonate-group': 'system:masters' }
@@ -288,7 +288,7 @@ describe('users of the past', () => {
     }
   })
 
-  it('need the permission of today also for discovery', async () => {
+  it('need the present permission also for discovery', async () => {
     for (const path of ['/api', '/apis', '/openapi/v3', '/version']) {
       assert.equal((await bed.send(past(early, path), as('reader'))).status, 403, path)
       assert.equal((await bed.send(past(early, path), as('historian'))).status, 200, path)

@@ -83,7 +83,7 @@ async function live(bed: Bed): Promise<Life> {
   }
   const kept = async (): Promise<void> => {
     life.revisions.push(await bed.revision())
-    // Readers of today put encodings with the values into caches.
+    // Present readers put encodings with the values into caches.
     for (const accept of [JSON_TYPE, PROTOBUF, TABLE]) await bed.send(SECRET, { accept })
     for (const accept of [JSON_TYPE, PROTOBUF, TABLE]) await bed.send(SECRETS, { accept })
     await bed.clock.advance(1000)
@@ -237,13 +237,13 @@ describe('the values of Secrets', () => {
       }
       await bed.must('POST', SECRETS, stored)
       const today = async (): Promise<boolean> => search.has((await bed.send(`${SECRETS}/today`)).bytes)
-      assert.ok(await today(), 'the search finds a value of today')
+      assert.ok(await today(), 'the search finds a present value')
       await bed.clock.advance(1000)
       for (const revision of [...life.revisions, await bed.revision()]) await searchAnswers(bed, search, revision)
       await searchChanges(bed, search, life.revisions[0] ?? 0)
       await searchWatches(bed, search, life.revisions[0] ?? 0)
       await searchSocket(bed, search, life.revisions[0] ?? 0)
-      assert.ok(await today(), 'reading the past has changed an answer of today')
+      assert.ok(await today(), 'reading the past has changed a present answer')
       t.diagnostic(`${search.answers} answers`)
     })
   }

@@ -7,7 +7,7 @@ import type { RequestInfo } from '#auth/request-info.ts'
 import { type Answer, type Call, isUpgrade, isWhole } from '#component/requests/call.ts'
 import { notFoundPage } from '#component/requests/not-found-page.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Moment } from '#lib/moment.ts'
+import type { Moment } from '#lib/time/moment.ts'
 import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
 import { type Backend, type Revision, StorageError } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
@@ -16,41 +16,41 @@ import { revisionOf } from '#storage/revision-of.ts'
 
 import type { Environment } from '../environment.ts'
 import { listChanges } from './changes.ts'
-import { createPastAccess, type NamespacePast } from './past-access.ts'
+import { createPastAccess, type PastNamespaces } from './past-access.ts'
 import { isPastRange, parsePastMoment, parsePastRange, type PastRange } from './past-moment.ts'
 import type { PastState } from './past-state.ts'
-import { Pasts } from './pasts.ts'
+import { PastStates } from './past-states.ts'
 
 export interface PastOptions {
   readonly backend: Backend
   readonly registry: Registry
   readonly atRest: AtRest
-  /** The rules of today. */
+  /** The present rules. */
   readonly authorizer: Authorizer
   readonly serverAddress: string
 }
 
 export function createPast(environment: Environment, options: PastOptions): Pick<ApiServerParts, 'authorize' | 'past'> {
   const { authorizer, registry } = options
-  const past = new Past(environment, options)
-  const withPast = <T>(moment: string, task: (then: NamespacePast) => Promise<T>): Promise<T> =>
-    past.with(moment, (state) => task({ authorizer: state.authorizer, uidOf: uidsIn(state.registry) }))
+  const server = new PastServer(environment, options)
+  const withPastState = <T>(moment: string, task: (then: PastNamespaces) => Promise<T>): Promise<T> =>
+    server.withState(moment, (state) => task({ authorizer: state.authorizer, uidOf: uidsIn(state.registry) }))
   return {
-    authorize: createPastAccess({ authorizer, uidOf: uidsIn(registry), withPast }),
-    past: (call) => past.answer(call),
+    authorize: createPastAccess({ authorizer, uidOf: uidsIn(registry), withPastState }),
+    past: (call) => server.answer(call),
   }
 }
 
-class Past {
+class PastServer {
   readonly #options: PastOptions
   readonly #clock: Clock
-  readonly #pasts: Pasts
+  readonly #states: PastStates
 
   constructor(environment: Environment, options: PastOptions) {
     const { backend } = options
     this.#options = options
     this.#clock = environment.clock
-    this.#pasts = new Pasts({
+    this.#states = new PastStates({
       clock: environment.clock,
       // Few servers need it, and none at once.
       open: async (plan) => {
@@ -61,14 +61,14 @@ class Past {
       revisionOf: ({ moment }) => known(() => revisionOf(backend, moment)),
       onError: (error) => environment.log.error(error, 'Failed to close a past state'),
     })
-    environment.closing.defer(() => this.#pasts.close())
+    environment.closing.defer(() => this.#states.close())
   }
 
   async answer(call: Call): Promise<Answer> {
     if (call.method !== 'GET' && call.method !== 'HEAD') throw readOnly()
     const { moment = '', verb } = call.info
     if (isPastRange(moment)) return this.#changes(call, parsePastRange(moment, this.#clock.now()))
-    const { state, release } = await this.#pasts.use(moment, verb === 'watch')
+    const { state, release } = await this.#states.use(moment, verb === 'watch')
     try {
       return holding((await state.answer(call)) ?? notFoundPage(), release)
     } catch (error) {
@@ -77,8 +77,8 @@ class Past {
     }
   }
 
-  async with<T>(moment: string, task: (state: PastState) => Promise<T>): Promise<T> {
-    const { state, release } = await this.#pasts.use(moment, false)
+  async withState<T>(moment: string, task: (state: PastState) => Promise<T>): Promise<T> {
+    const { state, release } = await this.#states.use(moment, false)
     try {
       return await task(state)
     } finally {
@@ -96,7 +96,7 @@ class Past {
     const from = Math.max(compactedRevision, earliestOf(backend, range.from))
     const to = known(() => revisionOf(backend, range.to))
     const source = { backend: prepareValues(backend, atRest), trail: registry.services.trail, from, to }
-    return this.with(`rv:${to}`, async (state) => {
+    return this.withState(`rv:${to}`, async (state) => {
       const view = state.registry.find(info)
       return view === undefined ? notFoundPage() : listChanges(call, view, source).catch(explained)
     })

@@ -9,7 +9,7 @@ import type { Revision } from '#storage/backend.ts'
 import type { PastMoment } from './past-moment.ts'
 import type { PastPlan, PastState } from './past-state.ts'
 
-export interface PastsOptions {
+export interface PastStatesOptions {
   readonly clock: Clock
   readonly open: (plan: PastPlan) => Promise<PastState>
   /** Throws StatusError for a moment that is not known. */
@@ -44,8 +44,8 @@ const MAX_OPEN = 4
 const IDLE_MS = 60_000
 const LOOK_EVERY_MS = 10_000
 
-export class Pasts {
-  readonly #options: PastsOptions
+export class PastStates {
+  readonly #options: PastStatesOptions
   /** By revision, speed and time. */
   readonly #open = new Map<string, Open>()
   /** A text such as `-2h` keeps its revision while it is used: a client's requests see one state. */
@@ -53,7 +53,7 @@ export class Pasts {
   readonly #timer: ReturnType<typeof every>
   #isClosed = false
 
-  constructor(options: PastsOptions) {
+  constructor(options: PastStatesOptions) {
     this.#options = options
     this.#timer = every(options.clock, LOOK_EVERY_MS, () => this.#closeIdle())
   }
