@@ -6,7 +6,13 @@
 import { relayed } from '#apiserver/connect/relay.ts'
 import { passUpgrade } from '#apiserver/connect/stream-upgrade.ts'
 import { bodyOf } from '#component/forwarding/body.ts'
-import { requestHeaders, type RequestHeaders, responseHeaders, upgradeHeaders } from '#component/forwarding/headers.ts'
+import {
+  isWithheldFromBackends,
+  requestHeaders,
+  type RequestHeaders,
+  responseHeaders,
+  upgradeHeaders,
+} from '#component/forwarding/headers.ts'
 import type { Answer, Call, WholeAnswer } from '#component/requests/call.ts'
 import { isLongRunning } from '#component/requests/inflight.ts'
 import type { Clock } from '#lib/clock.ts'
@@ -49,7 +55,7 @@ export async function passOn(call: Call, remote: Remote, options: PassingOn): Pr
     const passed = passUpgrade(call, { client, url, path, headers, refuse }, clock)
     return passed.catch((error: unknown) => unavailable((error as Error).message))
   }
-  const headers = headersFor(call, url, options, requestHeaders(exchange))
+  const headers = headersFor(call, url, options, requestHeaders(exchange, isWithheldFromBackends))
   const limit = timeLimitOf(call, options)
   try {
     const request = { method: exchange.method, url, path, headers, ...bodyOf(exchange), signal: call.signal, ...limit }

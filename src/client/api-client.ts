@@ -4,6 +4,7 @@
  */
 import type { Kind } from '#apis/kinds.ts'
 import { type BucketOptions, createTokenBucket, type RateLimiter } from '#lib/backoff.ts'
+import { CAUSES_HEADER, causesHeader } from '#lib/causes.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 import { goQuote } from '#lib/go/text.ts'
 import type { HttpClient } from '#lib/http/client.ts'
@@ -304,12 +305,14 @@ export class ApiClient {
     signal,
   }: ApiRequest): Promise<HttpResponse> {
     const { transport, server = IN_PROCESS, userAgent, bearerToken } = this.#options
+    const because = method === 'GET' ? undefined : causesHeader()
     const token = await bearerToken?.()
     const headers = {
       accept: accept ?? 'application/json',
       'user-agent': userAgent,
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(body !== undefined && contentType !== '' && { 'content-type': contentType }),
+      ...(because !== undefined && { [CAUSES_HEADER]: because }),
     }
     const content = body === undefined ? {} : { body: Buffer.isBuffer(body) ? body : stringifyJson(body) }
     const url = server.replace(/\/$/, '') + path

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { activeCauses, causeOf, KeyCauses, MAX_CAUSES, withCauses } from './causes.ts'
+import {
+  activeCauses,
+  causeOf,
+  causesHeader,
+  KeyCauses,
+  MAX_CAUSES,
+  parseCausesHeader,
+  withCause,
+  withCauses,
+} from './causes.ts'
 
 describe('causes', () => {
   it('belong to the work and to all that follows from it', async () => {
@@ -26,5 +35,39 @@ describe('causes', () => {
     assert.equal(causes.take('default/web').length, MAX_CAUSES)
     assert.deepEqual(causes.take('default/web'), [])
     assert.deepEqual(causes.take('default/other'), ['pods/default/b@1'])
+  })
+
+  it('of a failed attempt come back with those of later changes', () => {
+    const causes = new KeyCauses()
+    causes.add('default/web', 'pods/default/a@1')
+    const taken = causes.take('default/web')
+    causes.add('default/web', 'pods/default/a@2')
+    causes.restore('default/web', taken)
+    assert.deepEqual(causes.take('default/web'), ['pods/default/a@2', 'pods/default/a@1'])
+  })
+
+  it('are added before those of the caller, each once', () => {
+    withCauses(['nodes/one@7', 'nodes/two@1'], () => {
+      withCause('nodes/two@1', () => assert.deepEqual(activeCauses(), ['nodes/two@1', 'nodes/one@7']))
+    })
+  })
+
+  it('travel in a header, unless it cannot carry them', () => {
+    const sent = (...causes: string[]): string | undefined => withCauses(causes, causesHeader)
+    assert.equal(causesHeader(), undefined)
+    assert.equal(sent('nodes/one@7', 'pods/default/a@1'), 'nodes/one@7,pods/default/a@1')
+    const strange = ['clusterroles.rbac.authorization.k8s.io/a,b@1', 'clusterroles/é@1', 'a\r\nb@1', 'a b@1', '']
+    assert.equal(sent(...strange), undefined)
+    assert.equal(sent('x'.repeat(301), ...strange, 'nodes/one@7'), 'nodes/one@7')
+    assert.equal(sent(...Array.from({ length: 20 }, (_, at) => `nodes/one@${at}`))?.split(',').length, MAX_CAUSES)
+  })
+
+  it('are read from a header, of which a malformed one has none', () => {
+    assert.deepEqual(parseCausesHeader('nodes/one@7, pods/default/a@1'), ['nodes/one@7', 'pods/default/a@1'])
+    const nine = Array.from({ length: 9 }, (_, at) => `nodes/one@${at}`).join()
+    const malformed = ['', ',', 'nodes/one@7,', 'a b', 'é', 'x'.repeat(301), nine, 'x,'.repeat(1_000_000)]
+    for (const text of malformed) assert.equal(parseCausesHeader(text), undefined, text.slice(0, 20))
+    const longest = Array.from({ length: 8 }, () => 'x'.repeat(300))
+    assert.deepEqual(parseCausesHeader(longest.join(', ')), longest)
   })
 })

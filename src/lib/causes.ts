@@ -10,6 +10,15 @@ export type Cause = string
 /** More say no more to people. */
 export const MAX_CAUSES = 8
 
+/** The header of a write that lists its causes, comma-separated. */
+export const CAUSES_HEADER = 'hyperkube-because'
+
+/** The length of a cause in the header: the longest names of Kubernetes fit. */
+const MAX_CAUSE_BYTES = 300
+
+/** Visible ASCII without the separator. */
+const HEADER_CAUSE = /^[!-+\--~]+$/
+
 const active = new AsyncLocalStorage<readonly Cause[]>()
 
 const NONE: readonly Cause[] = []
@@ -22,6 +31,32 @@ export function activeCauses(): readonly Cause[] {
 /** Runs `work`, and all that follows from it, with these causes. */
 export function withCauses<T>(causes: readonly Cause[], work: () => T): T {
   return active.run(causes, work)
+}
+
+/** Adds a cause to the active ones: work after a timer names what it acts on. */
+export function withCause<T>(cause: Cause, work: () => T): T {
+  const others = activeCauses().filter((other) => other !== cause)
+  return withCauses([cause, ...others].slice(0, MAX_CAUSES), work)
+}
+
+/** The active causes as a header; undefined without any. Leaves out a cause that a header cannot carry. */
+export function causesHeader(): string | undefined {
+  const causes = activeCauses()
+  if (causes.length === 0) return undefined
+  const sent = causes.filter(fitsHeader)
+  return sent.length === 0 ? undefined : sent.slice(0, MAX_CAUSES).join(',')
+}
+
+/** The causes in a header; undefined if one of them is malformed or there are too many. */
+export function parseCausesHeader(text: string): readonly Cause[] | undefined {
+  if (text.length > MAX_CAUSES * (MAX_CAUSE_BYTES + 2)) return undefined
+  // A repeated header arrives joined with a comma and a space.
+  const causes = text.split(',').map((one) => one.trim())
+  return causes.length <= MAX_CAUSES && causes.every(fitsHeader) ? causes : undefined
+}
+
+function fitsHeader(cause: Cause): boolean {
+  return cause.length <= MAX_CAUSE_BYTES && HEADER_CAUSE.test(cause)
 }
 
 interface Caused {
@@ -44,6 +79,11 @@ export class KeyCauses {
     const causes = this.#causes.get(key)
     if (causes === undefined) this.#causes.set(key, new Set([cause]))
     else if (causes.size < MAX_CAUSES) causes.add(cause)
+  }
+
+  /** Takes back the causes of a failed attempt, for the next one. */
+  restore(key: string, causes: readonly Cause[]): void {
+    for (const cause of causes) this.add(key, cause)
   }
 
   /** The causes since the last call. */

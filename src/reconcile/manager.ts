@@ -269,7 +269,16 @@ async function work<S>({ controller, queue, causes, context, workersOf }: Runnin
     workers,
     ...(maxRetries !== undefined && { maxRetries }),
     signal,
-    handle: (key) => withCauses(causes.take(key), () => controller.reconcile(key, context).catch(unlessNamespaceGoes)),
+    async handle(key) {
+      const taken = causes.take(key)
+      try {
+        return await withCauses(taken, () => controller.reconcile(key, context).catch(unlessNamespaceGoes))
+      } catch (error) {
+        const isRetried = queue.numRequeues(key) < (maxRetries ?? Infinity)
+        if (isRetried) causes.restore(key, taken)
+        throw error
+      }
+    },
     onError(error, key) {
       // A conflict is normal and retried at once.
       if (!signal.aborted && !isConflict(error) && !(error instanceof NotYet))

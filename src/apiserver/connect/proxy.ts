@@ -5,7 +5,7 @@
 import { pipeline } from 'node:stream'
 
 import { bodyOf } from '#component/forwarding/body.ts'
-import { requestHeaders, responseHeaders } from '#component/forwarding/headers.ts'
+import { isWithheldFromBackends, requestHeaders, responseHeaders } from '#component/forwarding/headers.ts'
 import type { Answer, Call } from '#component/requests/call.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
@@ -96,7 +96,7 @@ async function pass(call: Call, { target, path, query, page }: Passage): Promise
   const { exchange } = call
   const url = `${target.scheme}://${target.host}`
   const forwarded = cleanPath(`${page.prefix}${path}`) + (path.endsWith('/') ? '/' : '')
-  const headers = { ...requestHeaders(exchange), 'x-forwarded-uri': forwarded }
+  const headers = { ...requestHeaders(exchange, isWithheldFromBackends), 'x-forwarded-uri': forwarded }
   try {
     const request = {
       method: exchange.method,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Event } from '#apis/core/v1.ts'
+import { activeCauses, withCauses } from '#lib/causes.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 
 import type { ApiClient } from '../api-client.ts'
@@ -13,10 +14,12 @@ function createWorld() {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))
   const gate = Promise.withResolvers<void>()
   const made: Event[] = []
+  const causes: (readonly string[])[] = []
   const client = {
     clock,
     async create(_: unknown, event: Event) {
       made.push(event)
+      causes.push(activeCauses())
       await gate.promise
       return event
     },
@@ -24,7 +27,7 @@ function createWorld() {
   const recorder = new EventRecorder({ client, source: { component: 'tester' } })
   const say = (about: string): void =>
     recorder.record({ kind: 'Pod', name: about, uid: about }, { type: 'Normal', reason: 'Pulled', message: 'so' })
-  return { clock, made, say, answer: () => (gate.resolve(), recorder.flush()) }
+  return { clock, made, causes, say, answer: () => (gate.resolve(), recorder.flush()) }
 }
 
 describe('EventRecorder with a slow server', () => {
@@ -45,6 +48,15 @@ describe('EventRecorder with a slow server', () => {
       ['other', 1, '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z'],
       ['web', 2, '2026-01-01T00:00:00Z', '2026-01-01T00:00:03Z'],
     ])
+  })
+
+  it('writes each event with the causes of its caller', async () => {
+    const { causes, say, answer } = createWorld()
+    withCauses(['pods/default/one@1'], () => say('one'))
+    say('two')
+    withCauses(['pods/default/three@3'], () => say('three'))
+    await answer()
+    assert.deepEqual(causes, [['pods/default/one@1'], [], ['pods/default/three@3']])
   })
 
   it('queues at most a thousand events, but still counts repeats of queued ones', async () => {

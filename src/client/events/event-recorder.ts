@@ -5,6 +5,7 @@
  */
 import { type Event, Events, type EventSource, type ObjectReference } from '#apis/core/v1.ts'
 import { createTokenBucket, type TokenBucket } from '#lib/backoff.ts'
+import { activeCauses, type Cause, withCauses } from '#lib/causes.ts'
 import type { Clock } from '#lib/clock.ts'
 import { apiVersionOf, kindOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -58,6 +59,8 @@ interface PendingEvent {
   times: number
   readonly firstMs: number
   lastMs: number
+  /** Those of the first occurrence. */
+  readonly causes: readonly Cause[]
 }
 
 const COMBINED = '(combined from similar events): '
@@ -89,7 +92,14 @@ export class EventRecorder {
       known.note = { ...note, message }
       known.lastMs = nowMs
     } else if (this.#waiting.size < MAX_WAITING) {
-      this.#waiting.set(key, { reference, note: { ...note, message }, times: 1, firstMs: nowMs, lastMs: nowMs })
+      this.#waiting.set(key, {
+        reference,
+        note: { ...note, message },
+        times: 1,
+        firstMs: nowMs,
+        lastMs: nowMs,
+        causes: activeCauses(),
+      })
       this.#writing ??= this.#writeWaiting()
     }
   }
@@ -105,7 +115,7 @@ export class EventRecorder {
     for (const [key, waiting] of this.#waiting) {
       this.#waiting.delete(key)
       try {
-        if (!this.#isOver) await this.#write(waiting, key)
+        if (!this.#isOver) await withCauses(waiting.causes, () => this.#write(waiting, key))
       } catch (error) {
         this.#options.onError?.(error)
       }

@@ -5,6 +5,7 @@
  */
 import type { ObjectReference } from '#apis/core/v1.ts'
 import { type Event, Events } from '#apis/events/v1.ts'
+import { activeCauses, withCauses } from '#lib/causes.ts'
 import { type Clock, every, type Timer } from '#lib/clock.ts'
 import { Fifo } from '#lib/collections/fifo.ts'
 import { isNotFound } from '#meta/status.ts'
@@ -110,7 +111,8 @@ export class SeriesRecorder {
 
   #later(series: Series, write: () => Promise<unknown>): void {
     if (this.#waiting.size >= MAX_WAITING) return
-    this.#waiting.push({ series, sinceMs: this.#clock.elapsed(), write })
+    const causes = activeCauses()
+    this.#waiting.push({ series, sinceMs: this.#clock.elapsed(), write: () => withCauses(causes, write) })
     if (this.#writers.size >= MAX_WRITERS) return
     const writer = this.#writeWaiting().finally(() => this.#writers.delete(writer))
     this.#writers.add(writer)

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
 import { TOKEN_PROTOCOL } from '#auth/credentials/protocol-token.ts'
+import { CAUSES_HEADER } from '#lib/causes.ts'
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 import { HOP_BY_HOP } from '#lib/http/hop-by-hop.ts'
 
@@ -12,6 +13,11 @@ const OURS: ReadonlySet<string> = new Set(['authorization', 'expect', 'http2-set
  * User headers of front proxies and impersonation, which only this server may evaluate. Some servers take `_` for `-`.
  */
 const IDENTITY = /^(?:x[-_]remote[-_]|impersonate[-_])/
+
+/** Causes name objects of this cluster, which the owner of a backend may not see. */
+export function isWithheldFromBackends(name: string): boolean {
+  return name === CAUSES_HEADER
+}
 
 export type RequestHeaders = Record<string, string | readonly string[]>
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { User } from '#auth/user.ts'
+import { activeCauses } from '#lib/causes.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { createSeededRandom } from '#lib/random.ts'
@@ -59,6 +60,30 @@ function createServer(options: Partial<RequestServerOptions>): (request?: TestRe
     return answered.promise
   }
 }
+
+describe('RequestServer', () => {
+  it('handles a write with the causes in its header, if they are well-formed', async () => {
+    const seen: (readonly string[])[] = []
+    const ask = createServer({
+      async dispatch() {
+        await new Promise(setImmediate)
+        seen.push(activeCauses())
+        return ok
+      },
+    })
+    const rows = [
+      ['POST', 'nodes/one@7,pods/a/b@1', ['nodes/one@7', 'pods/a/b@1']],
+      ['DELETE', 'nodes/one@7', ['nodes/one@7']],
+      ['GET', 'nodes/one@7', []],
+      ['POST', 'no cause', []],
+      ['POST', '', []],
+    ] as const
+    for (const [method, header, causes] of rows) {
+      assert.equal((await ask({ method, headers: { 'hyperkube-because': header } })).status, 200)
+      assert.deepEqual(seen.pop(), causes, `${method} ${header}`)
+    }
+  })
+})
 
 const broken = (): Promise<Answer> => Promise.reject(new Error('broken'))
 

@@ -3,6 +3,7 @@
  * resource, and sends the response. Every error becomes a Status in a form that the client accepts.
  */
 import type { RequestInfo } from '#auth/request-info.ts'
+import { type Cause, CAUSES_HEADER, parseCausesHeader, withCauses } from '#lib/causes.ts'
 import { createDeadlines } from '#lib/deadlines.ts'
 import { BodyError, type Exchange, type HeaderList } from '#lib/http/exchange.ts'
 import { type Random, uuid } from '#lib/random.ts'
@@ -115,9 +116,17 @@ async function handle(options: RequestServerOptions, request: ActiveRequest): Pr
   const deadlineMs = isLongRunning ? undefined : clock.elapsed() + leftMs
   const call = new ServerCall({ request, authorize, deadlineMs })
   trace?.handling()
-  const answer = await withDeadline(request, leftMs, () => answerOf(options, call))
+  const causes = causesOf(request)
+  const work = (): Promise<Answer> => answerOf(options, call)
+  const answer = await withDeadline(request, leftMs, causes === undefined ? work : () => withCauses(causes, work))
   trace?.answering()
   return answer
+}
+
+/** The causes that the client of a write claims. A malformed header has no effect. */
+function causesOf({ exchange: { method, headers } }: ActiveRequest): readonly Cause[] | undefined {
+  const text = headers[CAUSES_HEADER]
+  return typeof text === 'string' && method !== 'GET' ? parseCausesHeader(text) : undefined
 }
 
 /** Sending a response needs no seat, so a slow reader does not block other requests. */
