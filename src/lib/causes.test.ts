@@ -30,8 +30,8 @@ describe('causes', () => {
 
   it('of a key are taken once, at most eight', () => {
     const causes = new KeyCauses()
-    for (let at = 0; at < 20; at++) causes.add('default/web', `pods/default/a@${at % 10}`)
-    causes.add('default/other', 'pods/default/b@1')
+    for (let at = 0; at < 20; at++) causes.add('default/web', [`pods/default/a@${at % 10}`])
+    causes.add('default/other', ['pods/default/b@1'])
     assert.equal(causes.take('default/web').length, MAX_CAUSES)
     assert.deepEqual(causes.take('default/web'), [])
     assert.deepEqual(causes.take('default/other'), ['pods/default/b@1'])
@@ -39,11 +39,24 @@ describe('causes', () => {
 
   it('of a failed attempt come back with those of later changes', () => {
     const causes = new KeyCauses()
-    causes.add('default/web', 'pods/default/a@1')
+    causes.add('default/web', ['pods/default/a@1'])
     const taken = causes.take('default/web')
-    causes.add('default/web', 'pods/default/a@2')
-    causes.restore('default/web', taken)
+    causes.add('default/web', ['pods/default/a@2'])
+    causes.add('default/web', taken)
     assert.deepEqual(causes.take('default/web'), ['pods/default/a@2', 'pods/default/a@1'])
+  })
+
+  it('of an attempt that has waited are the version it acts on, unless there are others', () => {
+    const causes = new KeyCauses()
+    const own = (): string => 'pods/default/web@7'
+    assert.deepEqual(causes.take('default/web', own), [])
+    causes.wait('default/web')
+    assert.deepEqual(causes.take('default/web', own), ['pods/default/web@7'])
+    assert.deepEqual(causes.take('default/web', own), [])
+    causes.wait('default/web')
+    causes.add('default/web', ['nodes/one@9'])
+    assert.deepEqual(causes.take('default/web', own), ['nodes/one@9'])
+    assert.deepEqual(causes.take('default/web', own), [])
   })
 
   it('are added before those of the caller, each once', () => {

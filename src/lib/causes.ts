@@ -73,24 +73,33 @@ export function causeOf(
 
 /** The causes of keys that wait for work. */
 export class KeyCauses {
-  readonly #causes = new Map<string, Set<Cause>>()
+  /** Keys share arrays, which are never changed: one event may add thousands of keys. */
+  readonly #causes = new Map<string, readonly Cause[]>()
+  /** Keys of attempts that wait for a time. */
+  readonly #waiting = new Set<string>()
 
-  add(key: string, cause: Cause): void {
-    const causes = this.#causes.get(key)
-    if (causes === undefined) this.#causes.set(key, new Set([cause]))
-    else if (causes.size < MAX_CAUSES) causes.add(cause)
+  add(key: string, causes: readonly Cause[]): void {
+    if (causes.length === 0) return
+    const known = this.#causes.get(key)
+    if (known === undefined) this.#causes.set(key, causes)
+    else if (known.length < MAX_CAUSES) {
+      const fresh = causes.filter((cause) => !known.includes(cause))
+      if (fresh.length > 0) this.#causes.set(key, [...known, ...fresh].slice(0, MAX_CAUSES))
+    }
   }
 
-  /** Takes back the causes of a failed attempt, for the next one. */
-  restore(key: string, causes: readonly Cause[]): void {
-    for (const cause of causes) this.add(key, cause)
+  /** The key comes back after a time. */
+  wait(key: string): void {
+    this.#waiting.add(key)
   }
 
-  /** The causes since the last call. */
-  take(key: string): readonly Cause[] {
+  /** The causes since the last call. Without any, a key that has waited has that of `own`: the version it acts on. */
+  take(key: string, own: () => Cause | undefined = () => undefined): readonly Cause[] {
     const causes = this.#causes.get(key)
-    if (causes === undefined) return NONE
     this.#causes.delete(key)
-    return [...causes]
+    const hasWaited = this.#waiting.delete(key)
+    if (causes !== undefined) return causes
+    const cause = hasWaited ? own() : undefined
+    return cause === undefined ? NONE : [cause]
   }
 }

@@ -9,6 +9,7 @@ import type { ApiClient } from '#client/api-client.ts'
 import type { EventNote } from '#client/events/event-recorder.ts'
 import type { Informers } from '#client/informers.ts'
 import type { Growth } from '#lib/backoff.ts'
+import { withCauses } from '#lib/causes.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
 import type { Random } from '#lib/random.ts'
@@ -100,6 +101,8 @@ export interface Watch<T extends KubeObject = KubeObject, S = unknown> {
   concerns?(object: T, old: T): boolean
   /** Watched only if these feature gates are on: otherwise the kind may not be served. */
   readonly gates?: readonly string[]
+  /** The keys of the controller name objects of this kind. */
+  readonly isItself?: boolean
   /** Skips the add event. */
   readonly skipsAdded?: boolean
   /** Its objects are created by this controller and counted by Expectations. */
@@ -113,7 +116,7 @@ export class NotYet extends Error {}
 
 /** Enqueues the object's own key. */
 export function itself<T extends KubeObject>(kind: Kind<T>): Watch {
-  return { kind, keysOf: (object) => [objectKey(object)] }
+  return { kind, isItself: true, keysOf: (object) => [objectKey(object)] }
 }
 
 /** Enqueues the controlling `owner` of an object. */
@@ -153,7 +156,8 @@ export function perRun<T, S = unknown>(
   return (context) => {
     const known = made.get(context)
     if (known !== undefined) return known
-    const fresh = make(context)
+    // It outlives the reconcile that uses it first.
+    const fresh = withCauses([], () => make(context))
     made.set(context, fresh)
     return fresh
   }

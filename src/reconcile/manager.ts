@@ -7,10 +7,11 @@ import { mkdir, readFile, rm } from 'node:fs/promises'
 import type { Kind } from '#apis/kinds.ts'
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
 import { EventRecorder } from '#client/events/event-recorder.ts'
+import type { Listener } from '#client/informer.ts'
 import { Informers } from '#client/informers.ts'
 import { aborted } from '#lib/abort.ts'
 import { createItemBackoff } from '#lib/backoff.ts'
-import { causeOf, KeyCauses, withCauses } from '#lib/causes.ts'
+import { activeCauses, type Cause, causeOf, KeyCauses, withCauses } from '#lib/causes.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
 import type { Registry } from '#lib/metrics/metrics.ts'
@@ -95,7 +96,7 @@ function runningOf<S>(
   {
     queueMetrics,
     ...shared
-  }: Omit<SharedTools, 'cache' | 'queue'> & {
+  }: Omit<SharedTools, 'cache' | 'queue' | 'causes'> & {
     readonly queueMetrics: (name: string) => WorkQueueMetrics
   },
 ): RunningController<S> {
@@ -105,8 +106,10 @@ function runningOf<S>(
     metrics: queueMetrics(controller.name),
   })
   const kinds = [...controller.watches.map(({ kind }) => kind), ...(controller.reads ?? [])]
-  const context = contextOf(options, controller, { ...shared, cache: new Cache(shared.informers, kinds), queue })
-  return { controller, queue, causes: new KeyCauses(), context, kinds, workersOf: options.workersOf }
+  const causes = new KeyCauses()
+  const cache = new Cache(shared.informers, kinds)
+  const context = contextOf(options, controller, { ...shared, cache, queue, causes })
+  return { controller, queue, causes, context, kinds, workersOf: options.workersOf }
 }
 
 /** The controllers whose `prepare` returned true. */
@@ -143,6 +146,7 @@ interface SharedTools {
   readonly cache: Cache
   readonly informers: Informers
   readonly queue: WorkQueue<string>
+  readonly causes: KeyCauses
   readonly signal: AbortSignal
   readonly meters: ControllerMeters
 }
@@ -162,7 +166,7 @@ function contextOf<S>(
     folders = FOLDERS,
     serverBundle = '',
   } = options
-  const { cache, informers, queue, signal, meters } = shared
+  const { cache, informers, queue, causes, signal, meters } = shared
   const account = controller.account ?? controller.name
   // Makes the cache current before the next reconcile.
   const onChanged = (kind: Kind, object: KubeObject): void => informers.learn(kind, object)
@@ -175,7 +179,8 @@ function contextOf<S>(
   const recorder = new EventRecorder({ client: clientOf(options, account), source, signal })
   return {
     cache,
-    metadataOf: (kind, listener) => informers.metadataOf(kind, listener),
+    // A watch outlives the reconcile that starts it.
+    metadataOf: (kind, listener) => withCauses([], () => informers.metadataOf(kind, asCauses(kind, listener))),
     settings,
     isEnabled,
     readFile: read,
@@ -189,7 +194,11 @@ function contextOf<S>(
     log,
     signal,
     event: (about, note) => recorder.record(about, note),
-    enqueue: (key, delayMs = 0) => (delayMs > 0 ? queue.addAfter(key, delayMs) : queue.add(key)),
+    enqueue(key, delayMs = 0) {
+      causes.add(key, activeCauses())
+      if (delayMs > 0) queue.addAfter(key, delayMs)
+      else queue.add(key)
+    },
   }
 }
 
@@ -204,6 +213,16 @@ function readText(path: string): Promise<string> {
   return readFile(path, 'utf8')
 }
 
+/** Each event is the cause of what the listener does. */
+function asCauses(kind: Kind, listener: Listener<KubeObject>): Listener<KubeObject> {
+  const because = (object: KubeObject, work: () => void): void => withCauses([causeOf(kind, object)], work)
+  return {
+    added: (object) => because(object, () => listener.added?.(object)),
+    updated: (object, old) => because(object, () => listener.updated?.(object, old)),
+    deleted: (object) => because(object, () => listener.deleted?.(object)),
+  }
+}
+
 function listen<S>(
   informers: Informers,
   watch: Watch<KubeObject, S>,
@@ -212,7 +231,7 @@ function listen<S>(
 ): void {
   const delayMs = typeof watch.delayMs === 'function' ? watch.delayMs(settings) : (watch.delayMs ?? 0)
   const addAll = (keys: Iterable<string>, object: KubeObject): void => {
-    const cause = causeOf(watch.kind, object)
+    const cause = [causeOf(watch.kind, object)]
     for (const key of keys) {
       causes.add(key, cause)
       if (delayMs > 0) queue.addAfter(key, delayMs)
@@ -270,12 +289,14 @@ async function work<S>({ controller, queue, causes, context, workersOf }: Runnin
     ...(maxRetries !== undefined && { maxRetries }),
     signal,
     async handle(key) {
-      const taken = causes.take(key)
+      const taken = causes.take(key, () => ownCause(controller, context, key))
       try {
-        return await withCauses(taken, () => controller.reconcile(key, context).catch(unlessNamespaceGoes))
+        const requeue = await withCauses(taken, () => controller.reconcile(key, context).catch(unlessNamespaceGoes))
+        if (requeue) causes.wait(key)
+        return requeue
       } catch (error) {
         const isRetried = queue.numRequeues(key) < (maxRetries ?? Infinity)
-        if (isRetried) causes.restore(key, taken)
+        if (isRetried) causes.add(key, taken)
         throw error
       }
     },
@@ -286,6 +307,13 @@ async function work<S>({ controller, queue, causes, context, workersOf }: Runnin
     },
   })
   await own
+}
+
+/** The present version of the object that the key names. */
+function ownCause<S>({ watches }: Controller<S>, { cache }: ControllerContext<S>, key: string): Cause | undefined {
+  const kind = watches.find(({ isItself }) => isItself === true)?.kind
+  const object = kind === undefined ? undefined : cache.get(kind, key)
+  return kind === undefined || object === undefined ? undefined : causeOf(kind, object)
 }
 
 /** In a terminating namespace, creation fails in every attempt. */

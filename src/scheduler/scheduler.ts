@@ -4,6 +4,7 @@
  */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { SeriesRecorder } from '#client/events/event-series.ts'
+import { withCauses } from '#lib/causes.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
 
@@ -68,7 +69,8 @@ export class Scheduler {
   wake(): void {
     if (!this.#hasBegun || this.#isRunning || this.#parts.signal.aborted) return
     this.#isRunning = true
-    setImmediate(() => void this.#work())
+    // The loop outlives the write whose event may have woken it.
+    withCauses([], () => setImmediate(() => void this.#work()))
   }
 
   /** The number of running binding cycles. */

@@ -14,7 +14,7 @@ export interface WriteNote {
   readonly manager: string
   /** Empty for a write of the server itself. */
   readonly auditId: string
-  /** The objects whose changes led to the write, if the writer runs in this process and knows them. */
+  /** The objects whose changes led to the write, as its writer claims. */
   readonly because: readonly Cause[]
 }
 

@@ -3,6 +3,7 @@
  * from this controller's first observation; removing the taint in time cancels the eviction.
  */
 import { type Node, Nodes, type Pod, Pods, type Taint } from '#apis/core/v1.ts'
+import { causeOf, withCause } from '#lib/causes.ts'
 import type { Requeue } from '#lib/work-queue.ts'
 import { isBeingDeleted, objectKey, semanticEqual } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
@@ -54,7 +55,7 @@ export const taintEvictionController: Controller = defineController({
     }
     waiting.delete(key)
     recordEvent(key, `Marking for deletion Pod ${key}`, context)
-    return evict(pod, atMs, context)
+    return withCause(causeOf(Nodes, node as Node), () => evict(pod, atMs, context))
   },
 })
 

@@ -3,6 +3,7 @@
  * out-of-service nodes, and terminating pods without a node.
  */
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
+import { type Cause, causeOf, withCauses } from '#lib/causes.ts'
 import { compareText } from '#lib/go/text.ts'
 import { yieldToEventLoop } from '#lib/time-slicing.ts'
 import { isBeingDeleted, objectKey } from '#meta/object.ts'
@@ -30,18 +31,27 @@ export const podGarbageCollectorController: Controller = defineController({
   reconcile: () => Promise.resolve(),
 
   run(context) {
-    const missingSinceMs = new Map<string, number>()
-    return runPeriodically(context, PERIOD_MS, 'Failed to collect pods', () => collect(missingSinceMs, context))
+    const memory: NodeMemory = { missingSinceMs: new Map(), deletions: new Map() }
+    context.metadataOf(Nodes, {
+      deleted: (node) => memory.deletions.set(node.metadata.name ?? '', causeOf(Nodes, node)),
+    })
+    return runPeriodically(context, PERIOD_MS, 'Failed to collect pods', () => collect(memory, context))
   },
 })
 
-async function collect(missingSinceMs: Map<string, number>, context: ControllerContext): Promise<void> {
+interface NodeMemory {
+  readonly missingSinceMs: Map<string, number>
+  /** The last seen version of deleted nodes. */
+  readonly deletions: Map<string, Cause>
+}
+
+async function collect(memory: NodeMemory, context: ControllerContext): Promise<void> {
   const { cache, settings } = context
   const pods = [...cache.list(Pods)]
   const looks: readonly (readonly [Reason, () => Promise<Pod[]> | Pod[]])[] = [
     ['terminated', () => surplus(pods, settings['terminated-pod-gc-threshold'])],
     ['out-of-service', () => pods.filter((pod) => isBeingDeleted(pod) && isOutOfService(nodeOf(pod)))],
-    ['orphaned', () => orphansOf(pods, missingSinceMs, context)],
+    ['orphaned', () => orphansOf(pods, memory, context)],
     ['unscheduled', () => pods.filter((pod) => isBeingDeleted(pod) && (pod.spec.nodeName ?? '') === '')],
   ]
   const nodeOf = ({ spec }: Pod): Node | undefined => cache.get(Nodes, spec.nodeName ?? '')
@@ -52,9 +62,18 @@ async function collect(missingSinceMs: Map<string, number>, context: ControllerC
     for (const pod of await find()) {
       if (removed.has(objectKey(pod))) continue
       removed.add(objectKey(pod))
-      await remove(pod, reason, context)
+      const node = nodeOf(pod)
+      const deletion = node === undefined ? memory.deletions.get(pod.spec.nodeName ?? '') : causeOf(Nodes, node)
+      await withCauses(causesOf(pod, reason, deletion), () => remove(pod, reason, context))
     }
   }
+}
+
+/** `node`: its last seen version. */
+function causesOf(pod: Pod, reason: Reason, node: Cause | undefined): Cause[] {
+  if (reason === 'terminated') return []
+  if (reason === 'unscheduled') return [causeOf(Pods, pod)]
+  return node === undefined ? [] : [node]
 }
 
 /** Terminated pods above the limit in the whole cluster: evicted ones first, then the oldest. */
@@ -81,12 +100,13 @@ function isOutOfService(node: Node | undefined): boolean {
 /** Pods of nodes that were missing for the quarantine time and that the server does not have either. */
 async function orphansOf(
   pods: readonly Pod[],
-  missingSinceMs: Map<string, number>,
+  { missingSinceMs, deletions }: NodeMemory,
   { cache, client, clock, signal }: ControllerContext,
 ): Promise<Pod[]> {
   const used = new Set(pods.map(({ spec }) => spec.nodeName ?? '').filter((name) => name !== ''))
   const missing = new Set([...used].filter((name) => cache.get(Nodes, name) === undefined))
   for (const name of missingSinceMs.keys()) if (!missing.has(name)) missingSinceMs.delete(name)
+  for (const name of deletions.keys()) if (!missing.has(name)) deletions.delete(name)
   const gone = new Set<string>()
   for (const name of missing) {
     const sinceMs = missingSinceMs.get(name)

@@ -156,7 +156,7 @@ const ACTIONS: { readonly [T in Action['type']]: Perform<T> } = {
     host.admission.release(state.pod)
   },
   'settle-status': ({ writer }) => writer.settled(),
-  'delete-pod': ({ writer }) => writer.remove(),
+  'delete-pod': ({ writer, state }) => writer.remove(state.pod),
   'remove-pod': async ({ host, state, gone }) => {
     const uid = uidOf(state)
     await removeAll(host, uid, state.sandbox?.id)

@@ -58,5 +58,5 @@ export function publish(context: PodContext, hasSandbox?: boolean): void {
   if (state.isDeleted) return
   const status = currentStatus(context, hasSandbox)
   if (status.phase === 'Running') startup.runs(state.seenMs, host.clock.now())
-  writer.put(status)
+  writer.put(status, state.pod)
 }

@@ -1,10 +1,11 @@
 /**
  * Writes the status of one pod to the API server, one write at a time, always the newest status. Failed writes are
- * retried.
+ * retried. Each names the version of the pod from which the kubelet computed the status.
  */
 import { type Pod, type PodCondition, Pods, type PodStatus } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { type Backoff, createBackoff } from '#lib/backoff.ts'
+import { causeOf, withCauses } from '#lib/causes.ts'
 import { sleep } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
 import type { Histogram } from '#lib/metrics/metrics.ts'
@@ -24,11 +25,12 @@ export interface StatusSink {
   /** The newest status, written or not. The next status is computed from it. */
   readonly latest: PodStatus
   isGone: boolean
-  put(status: PodStatus): void
+  /** `pod`: the version that the kubelet acted on. */
+  put(status: PodStatus, pod: Pod): void
   /** Takes over conditions that other clients have written. */
   updateConditions(conditions: readonly PodCondition[] | undefined): void
   settled(): Promise<void>
-  remove(): Promise<void>
+  remove(pod: Pod): Promise<void>
 }
 
 export class StatusWriter implements StatusSink {
@@ -39,6 +41,8 @@ export class StatusWriter implements StatusSink {
   readonly #onError: (error: unknown) => void
   readonly #synced: Histogram
   #wanted: PodStatus | undefined
+  /** The version of the pod to which `#wanted` belongs. */
+  #acted: Pod
   /** Start of the pending write. */
   #sinceMs: number | undefined
   #writing: Promise<void> | undefined
@@ -60,6 +64,7 @@ export class StatusWriter implements StatusSink {
     this.#client = options.client
     this.#backoff = createBackoff(options.random, RETRY)
     this.#pod = options.pod
+    this.#acted = options.pod
     this.#signal = options.signal
     this.#onError = options.onError
     this.#synced = options.synced
@@ -68,9 +73,10 @@ export class StatusWriter implements StatusSink {
   }
 
   /** Does not wait for the write. */
-  put(status: PodStatus): void {
+  put(status: PodStatus, pod: Pod): void {
     this.latest = status
     this.#wanted = status
+    this.#acted = pod
     this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
   }
 
@@ -91,11 +97,11 @@ export class StatusWriter implements StatusSink {
   }
 
   /** Deletes the pod from the server after its containers have ended. */
-  async remove(): Promise<void> {
+  async remove(pod: Pod): Promise<void> {
     const { namespace, name = '', uid = '' } = this.#pod.metadata
     let isDone = false
     while (!isDone && this.#isLive) {
-      isDone = await this.#try(() =>
+      isDone = await this.#try(pod, () =>
         this.#client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0, preconditions: { uid } }),
       )
     }
@@ -109,12 +115,13 @@ export class StatusWriter implements StatusSink {
     const { namespace, name = '', uid = '' } = this.#pod.metadata
     while (this.#wanted !== undefined && this.#isLive) {
       const status = this.#wanted
+      const acted = this.#acted
       this.#wanted = undefined
       const value = statusPatch(uid, this.#written, status)
       if (value === undefined) continue
       const { clock } = this.#client
       this.#sinceMs ??= clock.elapsed()
-      const isDone = await this.#try(() =>
+      const isDone = await this.#try(acted, () =>
         this.#client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'strategic', value }),
       )
       if (!isDone) {
@@ -128,9 +135,9 @@ export class StatusWriter implements StatusSink {
   }
 
   /** Returns true on success; waits for the back-off after a failure. */
-  async #try(write: () => Promise<unknown>): Promise<boolean> {
+  async #try(pod: Pod, write: () => Promise<unknown>): Promise<boolean> {
     try {
-      await write()
+      await withCauses([causeOf(Pods, pod)], write)
       this.#backoff.reset()
       return true
     } catch (error) {

@@ -2,6 +2,7 @@
 import { type Node, type Pod, type PodCondition, Pods, type PodStatus } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { type Backoff, createBackoff } from '#lib/backoff.ts'
+import { causeOf, withCauses } from '#lib/causes.ts'
 import { sleep } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
@@ -106,7 +107,8 @@ export class MirrorWriter implements StatusSink {
       return sleep(client.clock, RETRY.baseMs, signal)
     }
     this.#mirror ??= await this.#create(owner)
-    await this.#writeStatus(this.#mirror)
+    const mirrored = this.#mirror
+    await withCauses([causeOf(Pods, mirrored)], () => this.#writeStatus(mirrored))
   }
 
   async #create(owner: Node['metadata']): Promise<Pod> {

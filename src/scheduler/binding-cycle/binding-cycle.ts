@@ -72,7 +72,7 @@ export class BindingCycle {
       if (permitted !== undefined) meter.permitWaited(statusOf(refusal), permittedMs - begunMs)
       if (refusal !== undefined) return refusal
       const unready = await Promise.race([
-        preBind(assignment, AbortSignal.any([signal, cancellation.signal])),
+        withCauses([causeOf(Pods, pod.pod)], () => preBind(assignment, AbortSignal.any([signal, cancellation.signal]))),
         canceled,
       ])
       this.ran('PreBind', profile, unready, permittedMs)

@@ -5,6 +5,7 @@
 import { type Pod, type PodCondition, Pods } from '#apis/core/v1.ts'
 import { referenceTo } from '#client/events/event-recorder.ts'
 import type { SeriesRecorder } from '#client/events/event-series.ts'
+import { causeOf, withCauses } from '#lib/causes.ts'
 import { timeOf } from '#meta/time.ts'
 
 import type { PodInfo } from '../cluster/pod-info.ts'
@@ -84,11 +85,13 @@ export class StatusReporter {
     this.#recorderOf(name).record(referenceTo(pod), note)
   }
 
-  async #patch({ metadata: { namespace, name = '', uid } }: Pod, status: object): Promise<void> {
+  async #patch(pod: Pod, status: object): Promise<void> {
     const { client, log } = this.#handle
+    const { namespace, name = '', uid } = pod.metadata
     try {
       const value = { metadata: { uid }, status }
-      await client.patch(Pods, { namespace, name, subresource: 'status' }, { type: 'strategic', value })
+      const where = { namespace, name, subresource: 'status' }
+      await withCauses([causeOf(Pods, pod)], () => client.patch(Pods, where, { type: 'strategic', value }))
     } catch (error) {
       log.info('Failed to update pod status', { pod: `${namespace}/${name}`, error })
     }

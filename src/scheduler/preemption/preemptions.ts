@@ -4,6 +4,7 @@
  */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import { referenceTo } from '#client/events/event-recorder.ts'
+import { causeOf, withCauses } from '#lib/causes.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 import { disruptionTarget } from '#model/disruption-target.ts'
 
@@ -56,7 +57,9 @@ export class Preemptions {
   async #clearLowerNominations(pod: PodInfo, node: string): Promise<Error | undefined> {
     const lesser = this.#handle.nominations.on(node).filter(({ priority }) => priority < pod.priority)
     const nominated = lesser.filter(({ pod: { status } }) => (status.nominatedNodeName ?? '') !== '')
-    const clearing = nominated.map(({ pod: { metadata } }) => this.#patch(metadata, { nominatedNodeName: null }))
+    const clearing = withCauses([causeOf(Pods, pod.pod)], () =>
+      nominated.map(({ pod: { metadata } }) => this.#patch(metadata, { nominatedNodeName: null })),
+    )
     const results = await Promise.allSettled(clearing)
     return results.find((result) => result.status === 'rejected')?.reason as Error | undefined
   }
@@ -65,7 +68,7 @@ export class Preemptions {
     const { record, cancelBinding } = this.#handle
     let note = `Preempted by pod ${pod.uid} on node ${node}`
     if (cancelBinding(victim.uid, 'preempted')) note += ' (in kube-scheduler memory).'
-    else if (!(await this.#delete(victim.pod, pod.pod))) return
+    else if (!(await withCauses([causeOf(Pods, pod.pod)], () => this.#delete(victim.pod, pod.pod)))) return
     const related = referenceTo(pod.pod)
     record(referenceTo(victim.pod), { type: 'Normal', reason: 'Preempted', action: 'Preempting', note, related })
   }

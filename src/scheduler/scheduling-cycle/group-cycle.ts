@@ -4,6 +4,7 @@
  */
 import type { Condition } from '#apis/meta/v1.ts'
 import { type PodGroup, PodGroups } from '#apis/scheduling/v1alpha2.ts'
+import { causeOf, withCauses } from '#lib/causes.ts'
 import { keyOf, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 
@@ -200,11 +201,13 @@ export class GroupCycle {
     this.#actions.runInBackground(statusWrites)
   }
 
-  async #patch({ metadata: { namespace, name = '' } }: PodGroup, condition: Condition): Promise<void> {
+  async #patch(group: PodGroup, condition: Condition): Promise<void> {
     const { client, log } = this.#parts.handle
+    const { namespace, name = '' } = group.metadata
     try {
       const value = { status: { conditions: [condition] } }
-      await client.patch(PodGroups, { namespace, name, subresource: 'status' }, { type: 'strategic', value })
+      const where = { namespace, name, subresource: 'status' }
+      await withCauses([causeOf(PodGroups, group)], () => client.patch(PodGroups, where, { type: 'strategic', value }))
     } catch (error) {
       // The next cycle writes it again.
       this.#assumedGroups.forget(keyOf(namespace, name))

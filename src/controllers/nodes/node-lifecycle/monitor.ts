@@ -1,6 +1,7 @@
 /** Checks all nodes periodically: marks unresponsive ones and queues them for the NoExecute taint of their zone. */
 import { Leases } from '#apis/coordination/v1.ts'
 import { type Node, type NodeCondition, Nodes } from '#apis/core/v1.ts'
+import { causeOf, withCauses } from '#lib/causes.ts'
 import { sleep } from '#lib/clock.ts'
 import { keyOf, semanticEqual } from '#meta/object.ts'
 
@@ -156,7 +157,9 @@ export class Monitor {
     if (!isSilent(health, node, settings, nowMs)) return { node, before }
     const marked = { ...node, status: { ...node.status, conditions: unknownConditions(node, nowMs) } }
     if (semanticEqual(readyOf(marked), before)) return { node, before }
-    const written = await client.updateStatus(Nodes, marked, { signal })
+    // The node is silent since this lease or status.
+    const last = health.lease === undefined ? causeOf(Nodes, node) : causeOf(Leases, health.lease)
+    const written = await withCauses([last], () => client.updateStatus(Nodes, marked, { signal }))
     this.#health.set(name, { seenMs: health.seenMs, ready: readyOf(written), lease })
     return { node: written, before }
   }
@@ -178,7 +181,7 @@ export class Monitor {
     if (isLost) recordNodeStatus(node, 'NodeNotReady', this.#context)
     if (isLost || (this.#unfinished.has(name) && before?.status !== 'True')) {
       this.#unfinished.add(name)
-      await markNotReady(podsOn(name, this.#context.cache), this.#context)
+      await withCauses([causeOf(Nodes, node)], () => markNotReady(podsOn(name, this.#context.cache), this.#context))
     }
     this.#unfinished.delete(name)
   }

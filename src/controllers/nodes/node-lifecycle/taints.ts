@@ -1,6 +1,7 @@
 /** Computes and writes the taints for node conditions. */
 import { type Node, Nodes, type Taint } from '#apis/core/v1.ts'
 import { jitteredMs } from '#lib/backoff.ts'
+import { causeOf, withCause } from '#lib/causes.ts'
 import { sleep } from '#lib/clock.ts'
 import { isConflict } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
@@ -85,7 +86,8 @@ export async function changeTaints(node: Node, change: TaintChange, context: Con
     const taints = changed(found.spec.taints ?? [], change, timeOf(clock.now()))
     const value = { metadata: { resourceVersion }, spec: { taints: taints.length === 0 ? null : taints } }
     try {
-      await client.patch(Nodes, { name }, { type: 'strategic', value }, { signal })
+      const acted = causeOf(Nodes, found)
+      await withCause(acted, () => client.patch(Nodes, { name }, { type: 'strategic', value }, { signal }))
       return
     } catch (error) {
       if (!isConflict(error) || tries >= TRIES) throw error
