@@ -83,6 +83,7 @@ describe('a request to an aggregated server', () => {
       'x-remote-group': 'system:masters',
       'x-remote-extra-a': 'b',
       'audit-id': 'my-id',
+      'hyperkube-because': 'pods/default/one@7',
     }
     const answer = await front.plane.request('GET', path, undefined, headers)
     assert.deepEqual([answer.status, answer.text, answer.headers.get('x-own')], [200, 'fine', 'y'])
@@ -102,6 +103,7 @@ describe('a request to an aggregated server', () => {
       'user-agent': 'me',
       'x-mine': '1',
       authorization: undefined,
+      'hyperkube-because': undefined,
       'x-forwarded-for': '127.0.0.1',
       'x-forwarded-host': place,
       'x-forwarded-proto': 'https',

@@ -98,12 +98,14 @@ const WEB = `${PODS}/web/proxy`
 
 describe('proxied request to a pod', () => {
   it('arrives with method, path, query, headers and body, and without credentials', async () => {
-    const headers = { 'x-mine': '1', 'content-type': 'text/plain' }
+    const because = { 'hyperkube-because': 'pods/default/one@7' }
+    const headers = { 'x-mine': '1', 'content-type': 'text/plain', ...because }
     const answer = await ask(`${WEB}/a/b%20c/?q=1&timeout=5&r=%zz`, 'PUT', 'some body', headers)
     assert.deepEqual([answer.status, answer.text], [201, 'made'])
     assert.deepEqual([seen.method, seen.url, seen.body], ['PUT', '/a/b%20c/?q=1&timeout=5&r=%zz', 'some body'])
     assert.equal(seen.headers.authorization, undefined)
     assert.equal(seen.headers['x-mine'], '1')
+    assert.equal(seen.headers['hyperkube-because'], undefined)
     assert.equal(seen.headers.host, new URL(connected.plane.url).host)
     assert.equal(seen.headers['x-forwarded-for'], '127.0.0.1')
     assert.equal(seen.headers['x-forwarded-uri'], `${WEB}/a/b%20c/`)

@@ -40,20 +40,16 @@ export async function chainTo(
   isFirst: (write: ChainedWrite) => boolean,
 ): Promise<readonly ChainedWrite[]> {
   const seen = new Set([cause])
-  let paths: { readonly cause: string; readonly after: readonly ChainedWrite[] }[] = [{ cause, after: [] }]
-  while (paths.length > 0) {
-    const next: typeof paths = []
-    for (const path of paths) {
-      const write = await changeOf(read, path.cause)
-      if (write === undefined) continue
-      const after = [write, ...path.after]
-      if (isFirst(write)) return after
-      for (const one of write.change.by?.because ?? []) {
-        if (!seen.has(one)) next.push({ cause: one, after })
-        seen.add(one)
-      }
-    }
-    paths = next
+  const paths: { readonly cause: string; readonly after: readonly ChainedWrite[] }[] = [{ cause, after: [] }]
+  // The list grows: paths of the same length follow each other.
+  for (const path of paths) {
+    const write = await changeOf(read, path.cause)
+    if (write === undefined) continue
+    const after = [write, ...path.after]
+    if (isFirst(write)) return after
+    const fresh = (write.change.by?.because ?? []).filter((one) => !seen.has(one))
+    for (const one of fresh) seen.add(one)
+    paths.push(...fresh.map((one) => ({ cause: one, after })))
   }
   return []
 }
