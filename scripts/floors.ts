@@ -46,10 +46,12 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   admission: SERVING,
   apiextensions: SERVING,
   aggregation: SERVING,
-  // Controllers of the API server itself are clients of it, such as leader-election/.
-  'control-plane': [...SERVING, 'client', 'resources', 'admission', 'apiextensions', 'aggregation'],
   controllers: [...COMPONENT, 'reconcile'],
   scheduler: COMPONENT,
+  // It repeats decisions of the scheduler and the controllers, with the default gates of component.
+  explain: [...COMPONENT, 'auth', 'component', 'reconcile', 'scheduler', 'controllers'],
+  // Controllers of the API server itself are clients of it, such as leader-election/.
+  'control-plane': [...SERVING, 'client', 'explain', 'resources', 'admission', 'apiextensions', 'aggregation'],
   cri: ['lib', 'apis'],
   containerd: [...STATE, 'cri'],
   kubelet: [...COMPONENT, 'auth', 'component', 'cri'],
@@ -61,7 +63,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ingress: COMPONENT,
   cloud: [...COMPONENT, 'reconcile'],
   kustomize: ['lib', 'meta', 'apis'],
-  kubectl: [...COMPONENT, 'kustomize'],
+  kubectl: [...COMPONENT, 'explain', 'kustomize'],
   provision: [...COMPONENT, 'cri', 'containerd'],
   supervisor: COMPONENT,
   cluster: [...WHOLE, 'resources'],
@@ -71,7 +73,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   management: [...WHOLE, 'resources', 'cluster', 'provision', 'supervisor', 'cluster-agent'],
   // The page in the browser. Nothing of the server is in it.
   console: ['lib', 'meta', 'apis', 'model'],
-  testing: [...WHOLE, 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster'],
+  testing: [...WHOLE, 'explain', 'resources', 'admission', 'apiextensions', 'aggregation', 'cluster'],
   cmd: [
     ...WHOLE,
     'resources',

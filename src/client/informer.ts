@@ -58,6 +58,13 @@ export class Informer<T extends KubeObject> {
     for (const [name, of] of Object.entries(options.indexes ?? {})) this.addIndex(name, of)
   }
 
+  /** An informer that has these objects already. It is not to be run. */
+  static holding<T extends KubeObject>(options: InformerOptions<T>, objects: readonly T[]): Informer<T> {
+    const informer = new Informer(options)
+    informer.#replace(objects)
+    return informer
+  }
+
   /** Lists and watches until the signal is aborted. Never throws. */
   run(signal: AbortSignal): Promise<void> {
     const { client, kind, random, selection = {}, metadataOnly, retry, onError } = this.#options

@@ -88,6 +88,7 @@ kubectl of hyperkube reads the past without it, compares two moments and undoes 
   kubectl get pods -w --at -2m --speed 60   plays the changes after the moment
   kubectl diff --from -2m [--to -1m]        shows the differences
   kubectl history deployment/web            lists its changes, with who made them
+  kubectl why pod/web-1                     says why it is Pending
   kubectl undo deployment/web               undoes the last change; see "kubectl undo --help"`
 
 function isTerminal(stream: object): boolean {

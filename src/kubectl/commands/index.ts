@@ -87,6 +87,7 @@ export const COMMANDS: readonly CommandRow[] = [
   // Hidden, because help and completion show what upstream's show: `hyperkube at --help` names them.
   row('history', 'List the changes of an object', async () => (await import('./history.ts')).history, { hidden: true }),
   row('undo', 'Bring objects back to an earlier state', async () => (await import('./undo.ts')).undo, { hidden: true }),
+  row('why', 'say why an object is in its state', async () => (await import('./why.ts')).why, { hidden: true }),
   row('alpha', 'Commands for alpha features', async () => (await import('./alpha.ts')).alpha, { hidden: true }),
   row(
     'api-resources',
