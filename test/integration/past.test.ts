@@ -78,7 +78,11 @@ describe('the past of a cluster', () => {
       ['yesterday', 400, /"yesterday" is not a moment; write a time ago as -2h/],
       ['2030-01-01T00:00Z', 400, /is in the future/],
       ['-10s@0x', 400, /the speed of "-10s@0x" must be greater than 0/],
-      ['-3h', 410, /The history of the cluster does not reach back to 2025-12-31T21:0/],
+      [
+        '-3h',
+        410,
+        /The history of the cluster does not reach back to 2025-12-31T21:0\S+: it begins at 2026-01-01T00:0\S+Z, rv:\d+$/,
+      ],
       ['rv:99999', 410, /99999/],
     ] as const
     for (const [moment, code, message] of rows) {

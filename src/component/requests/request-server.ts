@@ -177,7 +177,9 @@ function answerOf(options: RequestServerOptions, call: Call): Promise<Answer> {
 
 async function route(options: RequestServerOptions, call: Call): Promise<Answer> {
   const { info } = call
-  if (info.moment !== undefined) return options.past?.(call) ?? notFoundPage()
+  const past = options.past?.(call)
+  if (past !== undefined) return past
+  if (info.moment !== undefined) return notFoundPage()
   const delegated = options.delegate?.(call)
   if (delegated !== undefined) return delegated
   if (!info.isResource) return (await options.routes(call)) ?? unknownPath(options, info)

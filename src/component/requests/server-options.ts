@@ -39,8 +39,8 @@ export interface RequestServerOptions {
   readonly audit?: { begin(request: AuditedRequest): RequestAudit }
   /** Proxies requests to aggregated servers; undefined for all others. */
   readonly delegate?: (call: Call) => Promise<Answer> | undefined
-  /** Answers requests for the state at `info.moment`; absent: there is no such path. */
-  readonly past?: (call: Call) => Promise<Answer>
+  /** Answers requests for the state at `info.moment`, and about moments; undefined for all others. */
+  readonly past?: (call: Call) => Promise<Answer> | undefined
   /** Resources. */
   readonly dispatch: (call: Call) => Promise<Answer>
   /** True if the group version is known; others get plain text instead of a Status. */

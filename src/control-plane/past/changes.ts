@@ -5,8 +5,9 @@ import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { badRequestError } from '#meta/status-errors.ts'
-import { timeOf } from '#meta/time.ts'
 import { type Backend, type KeyValue, prefixEnd, type Revision, type StorageEvent } from '#storage/backend.ts'
+
+import { type PointInTime, pointOf } from './moments.ts'
 
 /** Of the kind ChangeList in hyperkube.io/v1. */
 export interface ChangeList {
@@ -18,12 +19,6 @@ export interface ChangeList {
   /** The number of older changes that the limit left out. */
   readonly omitted: number
   readonly items: readonly Change[]
-}
-
-export interface PointInTime {
-  readonly resourceVersion: string
-  /** Absent: the store does not know it. */
-  readonly time?: string
 }
 
 export interface Change extends PointInTime {
@@ -60,19 +55,16 @@ export async function listChanges(
     events.push(event)
     if (events.length > limit) omitted += events.splice(0, events.length - limit).length
   }
-  const pointOf = (revision: Revision): PointInTime => {
-    const timeMs = backend.timeOf(revision)
-    return { resourceVersion: String(revision), ...(timeMs !== undefined && { time: timeOf(timeMs) }) }
-  }
+  const pointAt = (revision: Revision): PointInTime => pointOf(backend, revision)
   const list: ChangeList = {
     kind: 'ChangeList',
     apiVersion: 'hyperkube.io/v1',
-    from: pointOf(from),
-    to: pointOf(to),
+    from: pointAt(from),
+    to: pointAt(to),
     omitted,
     items: changesOf(events, {
       read: (item) => view.representation.objectOf(view.store.read(item)),
-      pointOf,
+      pointAt,
       by: (revision) => trail.of(revision),
     }),
   }
@@ -100,11 +92,11 @@ function changesOf(
   events: readonly StorageEvent[],
   {
     read,
-    pointOf,
+    pointAt,
     by,
   }: {
     readonly read: (item: KeyValue) => KubeObject
-    readonly pointOf: (revision: Revision) => PointInTime
+    readonly pointAt: (revision: Revision) => PointInTime
     readonly by: (revision: Revision) => WriteNote | undefined
   },
 ): Change[] {
@@ -116,7 +108,7 @@ function changesOf(
     seen.add(key)
     const note = by(modRevision)
     return {
-      ...pointOf(modRevision),
+      ...pointAt(modRevision),
       type: type === 'delete' ? 'DELETED' : isNew ? 'ADDED' : 'MODIFIED',
       object: read(type === 'delete' ? (previous as KeyValue) : event),
       ...(hasOld && { oldObject: read(previous) }),

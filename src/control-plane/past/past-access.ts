@@ -8,6 +8,7 @@ import { type Access, asAuthorize, type Authorizer, resourceAccess } from '#auth
 import type { RequestInfo } from '#auth/request-info.ts'
 import type { User } from '#auth/user.ts'
 
+import { isMomentsPath } from './moments.ts'
 import { isPastRange } from './past-moment.ts'
 
 /** The permission to read the past at all: no default role but cluster-admin has it. */
@@ -46,7 +47,11 @@ export function createPastAccess({ authorizer, uidOf, withPastState }: PastAcces
       return then !== undefined && then === now ? decision : refusal('the namespace has been created again since then')
     })
   }
-  return (user, info) => (info.moment === undefined ? authorizeNow(user, info) : decide(user, info))
+  return (user, info) => {
+    if (info.moment !== undefined) return decide(user, info)
+    // To read which moments there are takes the permission to read the past.
+    return authorizeNow(user, isMomentsPath(info) && info.verb === 'list' ? MOMENTS : info)
+  }
 }
 
 function refusal(reason: string): Decision {

@@ -8,16 +8,18 @@ import { type Answer, type Call, isUpgrade, isWhole } from '#component/requests/
 import { notFoundPage } from '#component/requests/not-found-page.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Moment } from '#lib/time/moment.ts'
+import { encodeJson } from '#meta/codec/encode-json.ts'
 import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
-import { type Backend, type Revision, StorageError } from '#storage/backend.ts'
+import { type Backend, type HealthOptions, type Revision, StorageError } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import { prepareValues } from '#storage/encryption/prepared-backend.ts'
 import { revisionOf } from '#storage/revision-of.ts'
 
 import type { Environment } from '../environment.ts'
 import { listChanges } from './changes.ts'
+import { isMomentsPath, momentRangeOf, oldestOf, type StoreFigures } from './moments.ts'
 import { createPastAccess, type PastNamespaces } from './past-access.ts'
-import { isPastRange, parsePastMoment, parsePastRange, type PastRange } from './past-moment.ts'
+import { isPastRange, parsePastMoment, parsePastRange } from './past-moment.ts'
 import type { PastState } from './past-state.ts'
 import { PastStates } from './past-states.ts'
 
@@ -37,7 +39,10 @@ export function createPast(environment: Environment, options: PastOptions): Pick
     server.withState(moment, (state) => task({ authorizer: state.authorizer, uidOf: uidsIn(state.registry) }))
   return {
     authorize: createPastAccess({ authorizer, uidOf: uidsIn(registry), withPastState }),
-    past: (call) => server.answer(call),
+    past(call) {
+      if (call.info.moment !== undefined) return server.answer(call)
+      return isMomentsPath(call.info) ? server.moments(call) : undefined
+    },
   }
 }
 
@@ -55,20 +60,38 @@ class PastServer {
       // Few servers need it, and none at once.
       open: async (plan) => {
         const { openPast } = await import('./past-state.ts')
-        return openPast(environment, options, plan).catch(explained)
+        return openPast(environment, options, plan)
       },
       parse: (text) => parsePastMoment(text, environment.clock.now()),
-      revisionOf: ({ moment }) => known(() => revisionOf(backend, moment)),
+      revisionOf: ({ moment }) => revisionOf(backend, moment),
       onError: (error) => environment.log.error(error, 'Failed to close a past state'),
     })
     environment.closing.defer(() => this.#states.close())
   }
 
+  /** Which moments there are. */
+  async moments(call: Call): Promise<Answer> {
+    if (!isReading(call)) throw readOnly()
+    const body = Buffer.from(encodeJson(momentRangeOf(await this.#store())))
+    return { status: 200, contentType: 'application/json', body }
+  }
+
   async answer(call: Call): Promise<Answer> {
-    if (call.method !== 'GET' && call.method !== 'HEAD') throw readOnly()
-    const { moment = '', verb } = call.info
-    if (isPastRange(moment)) return this.#changes(call, parsePastRange(moment, this.#clock.now()))
-    const { state, release } = await this.#states.use(moment, verb === 'watch')
+    if (!isReading(call)) throw readOnly()
+    const { moment = '' } = call.info
+    try {
+      return isPastRange(moment) ? await this.#changes(call, moment) : await this.#state(call, moment)
+    } catch (error) {
+      return this.#explain(error)
+    }
+  }
+
+  withState<T>(moment: string, task: (state: PastState) => Promise<T>): Promise<T> {
+    return this.#withState(moment, task).catch((error: unknown) => this.#explain(error))
+  }
+
+  async #state(call: Call, moment: string): Promise<Answer> {
+    const { state, release } = await this.#states.use(moment, call.info.verb === 'watch')
     try {
       return holding((await state.answer(call)) ?? notFoundPage(), release)
     } catch (error) {
@@ -77,7 +100,7 @@ class PastServer {
     }
   }
 
-  async withState<T>(moment: string, task: (state: PastState) => Promise<T>): Promise<T> {
+  async #withState<T>(moment: string, task: (state: PastState) => Promise<T>): Promise<T> {
     const { state, release } = await this.#states.use(moment, false)
     try {
       return await task(state)
@@ -86,20 +109,38 @@ class PastServer {
     }
   }
 
-  async #changes(call: Call, range: PastRange): Promise<Answer> {
+  async #changes(call: Call, moments: string): Promise<Answer> {
     const { info } = call
-    const isReading = info.isResource && (info.verb === 'get' || info.verb === 'list') && info.subresource === ''
-    if (!isReading) throw badRequestError('only objects and collections have changes')
+    const range = parsePastRange(moments, this.#clock.now())
+    const hasChanges = info.isResource && (info.verb === 'get' || info.verb === 'list') && info.subresource === ''
+    if (!hasChanges) throw badRequestError('only objects and collections have changes')
     if (hasSelectors(info)) throw badRequestError('changes cannot be selected by labels or fields')
     const { backend, atRest, registry } = this.#options
     const { compactedRevision } = await backend.health()
     const from = Math.max(compactedRevision, earliestOf(backend, range.from))
-    const to = known(() => revisionOf(backend, range.to))
+    const to = revisionOf(backend, range.to)
     const source = { backend: prepareValues(backend, atRest), trail: registry.services.trail, from, to }
-    return this.withState(`rv:${to}`, async (state) => {
+    return this.#withState(`rv:${to}`, async (state) => {
       const view = state.registry.find(info)
-      return view === undefined ? notFoundPage() : listChanges(call, view, source).catch(explained)
+      return view === undefined ? notFoundPage() : listChanges(call, view, source)
     })
+  }
+
+  async #store(options?: HealthOptions): Promise<StoreFigures> {
+    const { backend } = this.#options
+    return { ...(await backend.health(undefined, options)), timeOf: (revision) => backend.timeOf(revision) }
+  }
+
+  /** Throws 410 if the store does not have the state. */
+  async #explain(error: unknown): Promise<never> {
+    if (!(error instanceof StorageError)) throw error
+    if (error.code === 'future-revision') throw resourceExpiredError(error.message)
+    if (error.code !== 'compacted') throw error
+    const { resourceVersion, time } = oldestOf(await this.#store({ withoutSizes: true }))
+    const isRevision = error.compactedRevision !== undefined
+    const what = isRevision ? 'The history of the cluster does not reach back to this revision' : error.message
+    const since = time === undefined ? '' : `${time}, `
+    throw resourceExpiredError(`${what}: it begins at ${since}rv:${resourceVersion}`)
   }
 }
 
@@ -122,19 +163,8 @@ function readOnly(): Error {
   return failure({ code: 405, reason: 'MethodNotAllowed', message, details: {} })
 }
 
-function known(find: () => Revision): Revision {
-  try {
-    return find()
-  } catch (error) {
-    return explained(error)
-  }
-}
-
-/** The store does not have the state. */
-function explained(error: unknown): never {
-  if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'future-revision'))
-    throw resourceExpiredError(error.message)
-  throw error
+function isReading({ method }: Call): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
 
 /** Releases when the answer was sent or dropped. */
