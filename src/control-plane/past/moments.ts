@@ -29,7 +29,7 @@ interface Gap {
   readonly message: string
 }
 
-/** What a history beside the store adds. */
+/** The figures of a history beside the store. */
 interface HistoryFigures {
   readonly oldest: PointInTime
   readonly bytes: number

@@ -69,7 +69,7 @@ class PastServer {
     environment.closing.defer(() => this.#states.close())
   }
 
-  /** Which moments there are. */
+  /** Answers with the range of moments. */
   async moments(call: Call): Promise<Answer> {
     if (!isReading(call)) throw readOnly()
     const body = Buffer.from(encodeJson(momentRangeOf(await this.#store())))
