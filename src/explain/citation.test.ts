@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { Pods } from '#apis/core/v1.ts'
 
-import { cite, fieldAt } from './citation.ts'
+import { citeOf, fieldAt } from './citation.ts'
 
 const object = {
   metadata: { namespace: 'shop', name: 'web', resourceVersion: '7', labels: { 'a.b/c': 'x' } },
@@ -25,9 +25,9 @@ describe('fieldAt()', () => {
   for (const [path, value] of rows) it(`reads ${path}`, () => assert.equal(fieldAt(object, path), value))
 })
 
-describe('cite()', () => {
+describe('citeOf()', () => {
   it('names the version of the object, and leaves out the value of a missing field', () => {
-    assert.deepEqual(cite({ kind: Pods, object }, 'status.phase', 'status.reason'), [
+    assert.deepEqual(citeOf({ kind: Pods, object }, 'status.phase', 'status.reason'), [
       { object: 'pods/shop/web@7', fieldPath: 'status.phase', value: 'Running' },
       { object: 'pods/shop/web@7', fieldPath: 'status.reason' },
     ])

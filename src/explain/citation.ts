@@ -21,8 +21,8 @@ export function versionOf(sighting: Sighting): string {
   return `${referenceTo(sighting)}@${sighting.object.metadata.resourceVersion ?? ''}`
 }
 
-/** The fields of the object. */
-export function cite(sighting: Sighting, ...fieldPaths: readonly string[]): Evidence[] {
+/** Fields of an object. Reader.cite also reads them again before an explanation is given; versions in the history do not change. */
+export function citeOf(sighting: Sighting, ...fieldPaths: readonly string[]): Evidence[] {
   return fieldPaths.map((fieldPath) => {
     const value = fieldAt(sighting.object, fieldPath)
     return { object: versionOf(sighting), fieldPath, ...(value !== undefined && { value }) }

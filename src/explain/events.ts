@@ -43,7 +43,8 @@ function lastTime({ series, lastTimestamp, eventTime, firstTimestamp, metadata }
   )
 }
 
-function lastMs(event: Event): number {
+/** The time of its last occurrence. */
+export function lastMs(event: Event): number {
   const time = lastTime(event)
   return time === undefined ? 0 : epochMsOf(time)
 }

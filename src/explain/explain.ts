@@ -6,6 +6,7 @@ import type { KubeObject } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 
 import type { Target } from './explainer.ts'
+import { whyDeleted } from './explainers/deletion.ts'
 import { EXPLAINERS } from './explainers/index.ts'
 import { type Explanation, type Finding, hiddenStep, nameOf, notKnown } from './explanation.ts'
 import { HIDDEN, type Reader } from './reader.ts'
@@ -23,11 +24,9 @@ export async function whyObject(kind: Kind, where: Where, reader: Reader): Promi
       const finding = notKnown(`you may not get ${named}`, [hiddenStep()])
       return explanationOf({ resource, ...where }, 'state', finding, reader)
     }
-    if (object === undefined) {
-      return explanationOf({ resource, ...where }, 'state', notKnown(`${named} does not exist`), reader)
-    }
+    if (object === undefined) return whyGone(kind, where, reader)
     const target: Target = { kind, object }
-    const explainer = EXPLAINERS.find((one) => one.applies(target, reader.nowMs))
+    const explainer = EXPLAINERS.find((one) => one.applies(target))
     const finding = (await explainer?.explain(target, reader)) ?? nothingFound(object)
     const isConfirmed = await reader.confirms(finding.steps.flatMap(({ evidence }) => evidence))
     if (!isConfirmed && tries < MAX_TRIES) continue
@@ -35,6 +34,12 @@ export async function whyObject(kind: Kind, where: Where, reader: Reader): Promi
     const answer = isConfirmed ? finding : notKnown(`the objects change faster than they can be explained`)
     return explanationOf({ resource, ...where, uid }, explainer?.name ?? 'state', answer, reader)
   }
+}
+
+/** Explains the last deletion of an object of this name, whether another one exists now or not. */
+export async function whyGone(kind: Kind, where: Where, reader: Reader): Promise<Explanation> {
+  const resource = groupResourceText({ group: kind.group, resource: kind.plural })
+  return explanationOf({ resource, ...where }, 'deletion', await whyDeleted(kind, where, reader), reader)
 }
 
 function nothingFound(object: KubeObject): Finding {

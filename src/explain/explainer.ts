@@ -15,7 +15,7 @@ export interface Explainer {
   /** The question that it answers: `scheduling`. */
   readonly name: string
   /** Whether the object has the state that it explains. The first explainer of the list that says so explains it. */
-  applies(target: Target, nowMs: number): boolean
+  applies(target: Target): boolean
   explain(target: Target, reader: Reader): Promise<Finding>
 }
 

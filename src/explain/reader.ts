@@ -9,7 +9,7 @@ import type { KubeObject } from '#meta/object.ts'
 import { isForbidden, isNotFound, statusOf } from '#meta/status.ts'
 import { epochMsOf } from '#meta/time.ts'
 
-import { cite, fieldAt, versionOf } from './citation.ts'
+import { citeOf, fieldAt, versionOf } from './citation.ts'
 import type { Evidence } from './explanation.ts'
 
 /** The asker may not read it. */
@@ -79,6 +79,11 @@ export class Reader {
     return /^\d{4}-/.test(moment) ? epochMsOf(moment) : this.#present.clock.now()
   }
 
+  /** Reads another moment with the same credentials. */
+  at(moment: string): Reader {
+    return new Reader({ client: this.#present, moment, ...this.#limits })
+  }
+
   /** Undefined: it does not exist. */
   async get<T extends KubeObject>(kind: Kind<T>, where: Where): Promise<T | typeof HIDDEN | undefined> {
     return this.#attempt(() => this.client.get(kind, where, this.#limits), undefined)
@@ -125,7 +130,7 @@ export class Reader {
   cite<T extends KubeObject>(kind: Kind<T>, object: T, ...fieldPaths: readonly string[]): Evidence[] {
     const { namespace, name = '', uid } = object.metadata
     this.#seen.set(versionOf({ kind, object }), { kind, where: { namespace, name }, uid })
-    return cite({ kind, object }, ...fieldPaths)
+    return citeOf({ kind, object }, ...fieldPaths)
   }
 
   /**

@@ -8,7 +8,7 @@ export function nearest(typed: string, words: readonly string[]): string[] {
   const wanted = typed.toLowerCase()
   return words.filter((word) => {
     const lower = word.toLowerCase()
-    return lower.startsWith(wanted) || distance(wanted, lower) <= MAX_EDITS
+    return lower.startsWith(wanted) || editDistance(wanted, lower) <= MAX_EDITS
   })
 }
 
@@ -24,7 +24,7 @@ export function closest(typed: string, words: readonly string[]): string | undef
   const wanted = bare(typed)
   const found = words
     .map((word) => ({ word, other: bare(word) }))
-    .map(({ word, other }) => ({ word, other, edits: distance(wanted, other) }))
+    .map(({ word, other }) => ({ word, other, edits: editDistance(wanted, other) }))
     .filter(({ other, edits }) => edits <= Math.max(MAX_EDITS, other.length / 3) || beginsAlike(wanted, other))
   return found.toSorted((one, another) => one.edits - another.edits)[0]?.word
 }
@@ -34,7 +34,7 @@ function beginsAlike(one: string, other: string): boolean {
 }
 
 /** The Levenshtein distance: the fewest insertions, deletions and replacements between two words. */
-function distance(from: string, to: string): number {
+export function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at)
   for (const [done, char] of from.split('').entries()) {
     const next = [done + 1]

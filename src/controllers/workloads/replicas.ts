@@ -24,13 +24,51 @@ export function planReplicas(
   return { missing: 0, surplus: cheapestFirst(pods, related, nowMs).slice(0, Math.min(difference, BURST)) }
 }
 
-/** Pods with the lowest deletion cost first. */
-function cheapestFirst(pods: readonly Pod[], related: readonly Pod[], nowMs: number): Pod[] {
+/** A criterion that ranks one pod before another. */
+export interface Criterion {
+  /** `it was not ready`, as the end of a sentence about the pod that is deleted first. */
+  readonly text: string
+  /** The field that it reads, if there is one. */
+  readonly fieldPath?: string
+}
+
+/** In the order of `rankOf`. */
+const CRITERIA: readonly Criterion[] = [
+  { text: 'it had no node' },
+  { text: 'it had not started yet', fieldPath: 'status.phase' },
+  { text: 'it was not ready', fieldPath: 'status.conditions[Ready].status' },
+  {
+    text: 'its deletion cost was lower',
+    fieldPath: 'metadata.annotations[controller.kubernetes.io/pod-deletion-cost]',
+  },
+  { text: 'its node had more pods of the set', fieldPath: 'spec.nodeName' },
+  { text: 'it had been ready for a shorter time', fieldPath: 'status.conditions[Ready].lastTransitionTime' },
+  { text: 'its containers had restarted more often' },
+  { text: 'its init containers had restarted more often' },
+  { text: 'it was younger', fieldPath: 'metadata.creationTimestamp' },
+  { text: 'its uid comes first, and nothing else distinguished the pods', fieldPath: 'metadata.uid' },
+]
+
+/** Why `pod` is deleted before `other`; undefined: it is not. */
+export function decidingCriterion(pod: Pod, other: Pod, related: readonly Pod[], nowMs: number): Criterion | undefined {
+  const perNode = countPerNode(related)
+  const [rank, otherRank] = [rankOf(pod, perNode, nowMs), rankOf(other, perNode, nowMs)]
+  if (compareRanks(rank, otherRank) >= 0) return undefined
+  return CRITERIA[rank.findIndex((value, at) => value !== otherRank[at])]
+}
+
+function countPerNode(pods: readonly Pod[]): Map<string, number> {
   const perNode = new Map<string, number>()
-  for (const pod of related) {
+  for (const pod of pods) {
     const node = pod.spec.nodeName ?? ''
     if (isReady(pod)) perNode.set(node, (perNode.get(node) ?? 0) + 1)
   }
+  return perNode
+}
+
+/** Pods with the lowest deletion cost first. */
+function cheapestFirst(pods: readonly Pod[], related: readonly Pod[], nowMs: number): Pod[] {
+  const perNode = countPerNode(related)
   const ranked = pods.map((pod) => ({ pod, rank: rankOf(pod, perNode, nowMs) }))
   return ranked.sort((a, b) => compareRanks(a.rank, b.rank)).map(({ pod }) => pod)
 }

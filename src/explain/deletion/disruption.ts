@@ -1,0 +1,78 @@
+/** Pods that were evicted, preempted, or lost their node: the condition DisruptionTarget says which. */
+import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
+
+import { citeOf } from '../citation.ts'
+import type { Step } from '../explanation.ts'
+import { HIDDEN, type ReadChange, UNKEPT } from '../reader.ts'
+import { actorOf, changeStep, subjectOf } from './actor.ts'
+import type { DeletionCase, DeletionCause } from './case.ts'
+import { lastChange } from './changes.ts'
+
+const PATH = 'status.conditions[DisruptionTarget]'
+
+/** Undefined: nothing disrupted it. */
+export async function whyDisrupted(one: DeletionCase): Promise<DeletionCause | undefined> {
+  const pod = one.object as Pod
+  const condition = pod.status.conditions?.find(({ type, status }) => type === 'DisruptionTarget' && status === 'True')
+  if (condition === undefined) return undefined
+  const { reason = '', message = '' } = condition
+  const evidence = citeOf({ kind: Pods, object: pod }, `${PATH}.reason`, `${PATH}.message`)
+  const step = changeStep(Pods, one.decision, `deleted ${subjectOf(one)}: ${reason}: ${message}`, evidence)
+  switch (reason) {
+    case 'PreemptionByScheduler':
+      return { because: `the scheduler preempted it: ${message}`, steps: [step] }
+    case 'EvictionByEvictionAPI':
+      return { because: `${actorOf(one.decision)} evicted it`, steps: [step] }
+    case 'DeletionByTaintManager': {
+      const { nodeName = '' } = pod.spec
+      const above = await taintSteps(nodeName, one)
+      return { because: `node ${nodeName} ${above.because}`, steps: [step, ...above.steps] }
+    }
+    case 'DeletionByPodGC':
+      return { because: `its node ${pod.spec.nodeName ?? ''} does not exist any more`, steps: [step] }
+    default:
+      return { because: `${reason}: ${message}`, steps: [step] }
+  }
+}
+
+/** The last taint with the effect NoExecute before the deletion, and the condition of the node that led to it. */
+async function taintSteps(
+  name: string,
+  { decision, reader }: DeletionCase,
+): Promise<{ readonly because: string; readonly steps: readonly Step[] }> {
+  const changes = await reader.changes(Nodes, { name })
+  if (changes === HIDDEN || changes === UNKEPT) return { because: 'has a taint with the effect NoExecute', steps: [] }
+  const change = lastChange(changes.items, decision.resourceVersion, ({ object, before }) => {
+    const known = keysOf(before as Node | undefined)
+    return [...keysOf(object as Node)].some((key) => !known.has(key))
+  })
+  if (change === undefined) return { because: 'has a taint with the effect NoExecute', steps: [] }
+  const known = keysOf(change.before as Node | undefined)
+  const fresh = [...keysOf(change.object as Node)].filter((key) => !known.has(key))
+  const did = `put the taint ${fresh.join(', ')} on node ${name}`
+  const step = changeStep(Nodes, change, did, citeOf({ kind: Nodes, object: change.object }, 'spec.taints'))
+  const silent = silentStep(name, changes.items, change.resourceVersion)
+  const because =
+    silent === undefined ? `got the taint ${fresh.join(', ')}` : `was silent and got the taint ${fresh.join(', ')}`
+  return { because, steps: [step, ...(silent === undefined ? [] : [silent])] }
+}
+
+function keysOf(node: Node | undefined): Set<string> {
+  const taints = node?.spec.taints ?? []
+  return new Set(taints.filter(({ effect }) => effect === 'NoExecute').map(({ key, effect }) => `${key}:${effect}`))
+}
+
+function silentStep(name: string, items: readonly ReadChange[], until: string): Step | undefined {
+  const statusOf = (node: Node | undefined): string | undefined =>
+    node?.status.conditions?.find(({ type }) => type === 'Ready')?.status
+  const change = lastChange(
+    items,
+    until,
+    ({ object, before }) =>
+      before !== undefined && statusOf(object as Node) === 'Unknown' && statusOf(before as Node) !== 'Unknown',
+  )
+  if (change === undefined) return undefined
+  const path = 'status.conditions[Ready]'
+  const evidence = citeOf({ kind: Nodes, object: change.object }, `${path}.status`, `${path}.lastHeartbeatTime`)
+  return changeStep(Nodes, change, `found node ${name} silent and set its condition Ready to Unknown`, evidence)
+}
