@@ -15,6 +15,7 @@ import { PodInfo } from './cluster/pod-info.ts'
 import type { PluginRefusal } from './framework/framework.ts'
 import type { Profile } from './framework/profile.ts'
 import { failureFrom, failureOf, type SchedulingFailure, StatusReporter } from './framework/status-reporter.ts'
+import { causeOfEvent, podEvent } from './queue/cluster-events.ts'
 import type { QueuedPod, SchedulingQueue } from './queue/queue.ts'
 import { GroupCycle } from './scheduling-cycle/group-cycle.ts'
 import {
@@ -191,7 +192,9 @@ export class Scheduler {
   ): Promise<void> {
     const { queue, handle } = this.#parts
     const { pod, node, profile } = assignment
-    const refusal = await this.#bindingCycle.run(assignment, permitted)
+    const woken = queued.wokenBy === undefined ? undefined : causeOfEvent(queued.wokenBy)
+    const causes = woken === undefined ? [] : [woken]
+    const refusal = await withCauses(causes, () => this.#bindingCycle.run(assignment, permitted))
     if (refusal !== undefined) {
       await this.#undoAssignment(queued, assignment, refusal)
       return
@@ -216,7 +219,8 @@ export class Scheduler {
     if (undoing !== undefined) await undoing
     cluster.forget(assignment.pod.uid)
     // The released resources may help any pod, including this one.
-    queue.handleEvent({ resource: 'AssignedPod', actions: ['delete'], now: undefined, old: assignment.pod.pod })
+    const freed = podEvent('AssignedPod', undefined, assignment.pod.pod)
+    if (freed !== undefined) queue.handleEvent(freed)
     this.fail(queued, failureFrom(refusal))
   }
 

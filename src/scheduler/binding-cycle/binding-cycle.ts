@@ -1,7 +1,7 @@
 /** The binding cycle of a pod: Permit, PreBind, Bind. It can be canceled until Bind starts. */
 import { Pods } from '#apis/core/v1.ts'
 import { onAbort } from '#lib/abort.ts'
-import { causeOf, withCauses } from '#lib/causes.ts'
+import { causeOf, withCause } from '#lib/causes.ts'
 
 import type { Extender } from '../decision/extender.ts'
 import { statusOf } from '../decision/metering.ts'
@@ -72,7 +72,7 @@ export class BindingCycle {
       if (permitted !== undefined) meter.permitWaited(statusOf(refusal), permittedMs - begunMs)
       if (refusal !== undefined) return refusal
       const unready = await Promise.race([
-        withCauses([causeOf(Pods, pod.pod)], () => preBind(assignment, AbortSignal.any([signal, cancellation.signal]))),
+        withCause(causeOf(Pods, pod.pod), () => preBind(assignment, AbortSignal.any([signal, cancellation.signal]))),
         canceled,
       ])
       this.ran('PreBind', profile, unready, permittedMs)
@@ -82,9 +82,9 @@ export class BindingCycle {
     }
   }
 
-  /** The binding names the pod as its cause. */
+  /** The binding names the pod as its first cause. */
   #bindBecause(assignment: Assignment): Promise<PluginRefusal | undefined> {
-    return withCauses([causeOf(Pods, assignment.pod.pod)], () => this.#bind(assignment))
+    return withCause(causeOf(Pods, assignment.pod.pod), () => this.#bind(assignment))
   }
 
   /** An extender that binds runs before the plugins. */

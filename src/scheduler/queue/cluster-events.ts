@@ -2,8 +2,9 @@
  * Maps changes of objects to cluster events that may make a pod schedulable, in upstream's terms of resource and
  * action.
  */
-import type { Node, Pod } from '#apis/core/v1.ts'
+import { type Node, type Pod, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
+import { type Cause, causeOf } from '#lib/causes.ts'
 import { kindKey } from '#meta/kind.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 import { podRequests } from '#model/pod-resources.ts'
@@ -13,6 +14,8 @@ import type { ActionType, ClusterEventWithHint, EventResource } from '../framewo
 
 export interface ClusterEvent {
   readonly resource: string
+  /** Of the object. */
+  readonly kind: Kind
   readonly actions: readonly ActionType[]
   readonly now: KubeObject | undefined
   readonly old: KubeObject | undefined
@@ -28,16 +31,16 @@ export function objectEvent(
   old: KubeObject | undefined,
 ): ClusterEvent | undefined {
   const resource = kindKey(kind)
-  if (old === undefined) return { resource, actions: ['add'], now, old }
-  if (now === undefined) return { resource, actions: ['delete'], now, old }
-  return { resource, actions: ['update'], now, old }
+  if (old === undefined) return { resource, kind, actions: ['add'], now, old }
+  if (now === undefined) return { resource, kind, actions: ['delete'], now, old }
+  return { resource, kind, actions: ['update'], now, old }
 }
 
 /** Undefined: no change that a plugin may register for. */
 export function nodeEvent(kind: Kind, now: Node | undefined, old: Node | undefined): ClusterEvent | undefined {
   if (now === undefined || old === undefined) return objectEvent(kind, now, old)
   const actions = NODE_PARTS.flatMap(([action, part]) => (semanticEqual(part(now), part(old)) ? [] : [action]))
-  return actions.length === 0 ? undefined : { resource: kindKey(kind), actions, now, old }
+  return actions.length === 0 ? undefined : { resource: kindKey(kind), kind, actions, now, old }
 }
 
 const NODE_PARTS: readonly (readonly [action: ActionType, part: (node: Node) => unknown])[] = [
@@ -54,15 +57,15 @@ export function podEvent(
   now: Pod | undefined,
   old: Pod | undefined,
 ): ClusterEvent | undefined {
-  if (old === undefined) return { resource, actions: ['add'], now, old }
-  if (now === undefined) return { resource, actions: ['delete'], now, old }
+  if (old === undefined) return { resource, kind: Pods, actions: ['add'], now, old }
+  if (now === undefined) return { resource, kind: Pods, actions: ['delete'], now, old }
   const actions: ActionType[] = POD_PARTS.flatMap(([action, part]) =>
     semanticEqual(part(now), part(old)) ? [] : [action],
   )
   if (requestsLess(now, old)) actions.push('scaled-down')
   // Any change of the pod itself may matter.
   if (actions.length === 0 && resource === 'TargetPod') actions.push('update')
-  return actions.length === 0 ? undefined : { resource, actions, now, old }
+  return actions.length === 0 ? undefined : { resource, kind: Pods, actions, now, old }
 }
 
 const POD_PARTS: readonly (readonly [action: ActionType, part: (pod: Pod) => unknown])[] = [
@@ -71,6 +74,12 @@ const POD_PARTS: readonly (readonly [action: ActionType, part: (pod: Pod) => unk
   ['gates', ({ spec }) => spec.schedulingGates],
   ['claims', ({ status }) => status.resourceClaimStatuses],
 ]
+
+/** The version of the object that the event is about. */
+export function causeOfEvent({ kind, now, old }: ClusterEvent): Cause | undefined {
+  const object = now ?? old
+  return object === undefined ? undefined : causeOf(kind, object)
+}
 
 /** Upstream's label for the event in metrics. */
 export function labelOf({ resource, actions: [action = 'update'] }: ClusterEvent): string {

@@ -33,6 +33,8 @@ export interface QueuedPod extends QueueEntry {
   pendings: ReadonlySet<string>
   gatedBy: string | undefined
   readyMs: number
+  /** The event that ended its last wait. */
+  wokenBy?: ClusterEvent | undefined
   /** Flushed by timeout, not by an event. */
   isFlushed: boolean
 }
@@ -227,6 +229,7 @@ export class SchedulingQueue {
     this.done(uid)
     if (this.has(uid)) return
     queued.isFlushed = false
+    queued.wokenBy = undefined
     queued.rejectors = rejectors
     queued.pendings = pendings
     queued.queuedMs = this.#options.clock.now()
@@ -234,7 +237,12 @@ export class SchedulingQueue {
     if (!isError) queued.refusals++
     this.#delay(queued)
     let move: Move = isError || this.#options.isGrouped?.(now) === true ? 'soon' : 'no'
-    for (const event of missed) if (move !== 'now') move = later(move, this.#moveFor(queued, event))
+    for (const event of missed) {
+      if (move === 'now') break
+      const next = this.#moveFor(queued, event)
+      if (next !== 'no' && !isError) queued.wokenBy = event
+      move = later(move, next)
+    }
     if (move === 'no') this.#addUnschedulable(queued, FAILED)
     else this.#wake(queued, move, FAILED)
   }
@@ -303,6 +311,7 @@ export class SchedulingQueue {
     this.#unschedulable.delete(uid)
     this.#backingOff.remove(uid)
     if (move === 'now') queued.readyMs = 0
+    if (typeof why !== 'string') queued.wokenBy = why
     this.#enter(queued, typeof why === 'string' ? why : labelOf(why))
   }
 

@@ -172,6 +172,22 @@ describe('causes of writes', () => {
     assert.equal((await client.list(Jobs, { namespace })).items.length, 0)
   })
 
+  it('of a binding are the pod and the node for which it waited', async () => {
+    await using cluster = await startCluster({ clock: 'virtual' })
+    const { client } = cluster
+    const nodeSelector = { disk: 'ssd' }
+    await client.create(Pods, { metadata: { namespace, name: 'one' }, spec: { containers: CONTAINERS, nodeSelector } })
+    await cluster.settle()
+    const where = { name: 'node-0' }
+    const node = await client.patch(Nodes, where, { type: 'merge', value: { metadata: { labels: nodeSelector } } })
+    await cluster.settle()
+    const changes = await changesOf(client, `/api/v1${IN_NAMESPACE}/pods/one`)
+    const binding = changes.find(({ object }) => (object as Pod).spec.nodeName !== undefined)
+    const [pod, ...others] = binding?.by?.because ?? []
+    assert.match(pod ?? '', /^pods\/default\/one@\d+$/)
+    assert.deepEqual(others, [`nodes/node-0@${node.metadata.resourceVersion}`])
+  })
+
   it('of a preemption are the pod with the higher priority', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     const { client } = cluster
