@@ -236,15 +236,21 @@ export class SchedulingQueue {
     queued.errors = isError ? queued.errors + 1 : 0
     if (!isError) queued.refusals++
     this.#delay(queued)
-    let move: Move = isError || this.#options.isGrouped?.(now) === true ? 'soon' : 'no'
-    for (const event of missed) {
-      if (move === 'now') break
-      const next = this.#moveFor(queued, event)
-      if (next !== 'no' && !isError) queued.wokenBy = event
-      move = later(move, next)
-    }
+    const move = this.#moveAfter(queued, missed, isError || this.#options.isGrouped?.(now) === true ? 'soon' : 'no')
     if (move === 'no') this.#addUnschedulable(queued, FAILED)
     else this.#wake(queued, move, FAILED)
+  }
+
+  /** The move that the events allow; `least` without them. */
+  #moveAfter(queued: QueuedPod, events: readonly ClusterEvent[], least: Move): Move {
+    let move = least
+    for (const event of events) {
+      if (move === 'now') break
+      const next = later(move, this.#moveFor(queued, event))
+      if (next !== move) queued.wokenBy = event
+      move = next
+    }
+    return move
   }
 
   /** Moves unschedulable pods that the event may help. */
