@@ -4,13 +4,21 @@ import { quantityOf, quantityText } from '#meta/quantity.ts'
 const MI = 2 ** 20
 const GI = 2 ** 30
 
-/** Without the name. `amount` is in milli-CPU, bytes or a count, as the scheduler computes. */
-export function amountText(resource: string, amount: number): string {
+export type Rounding = 'up' | 'down' | 'nearest'
+
+const ROUND: Readonly<Record<Rounding, (value: number) => number>> = {
+  up: Math.ceil,
+  down: Math.floor,
+  nearest: Math.round,
+}
+
+/** Without the name. `amount` is in milli-CPU, bytes or a count, as the scheduler computes; bytes are rounded. */
+export function amountText(resource: string, amount: number, rounding: Rounding = 'nearest'): string {
   if (resource === 'cpu') return String(amount / 1000)
   if (resource !== 'memory' && resource !== 'ephemeral-storage') return String(amount)
   if (Math.abs(amount) < MI) return quantityText(quantityOf(amount, 'BinarySI'))
   const [unit, name] = Math.abs(amount) >= GI ? [GI, 'Gi'] : [MI, 'Mi']
-  return `${Math.round((amount / unit) * 100) / 100}${name}`
+  return `${ROUND[rounding]((amount / unit) * 100) / 100}${name}`
 }
 
 /** `1 node`, `3 nodes`. */

@@ -8,6 +8,7 @@ import { timeOf } from '#meta/time.ts'
 import type { Target } from './explainer.ts'
 import { whyDeleted } from './explainers/deletion.ts'
 import { EXPLAINERS } from './explainers/index.ts'
+import { type AccessQuestion, whyRefused } from './explainers/refusal.ts'
 import { type Explanation, type Finding, hiddenStep, nameOf, notKnown } from './explanation.ts'
 import { HIDDEN, type Reader } from './reader.ts'
 
@@ -40,6 +41,13 @@ export async function whyObject(kind: Kind, where: Where, reader: Reader): Promi
 export async function whyGone(kind: Kind, where: Where, reader: Reader): Promise<Explanation> {
   const resource = groupResourceText({ group: kind.group, resource: kind.plural })
   return explanationOf({ resource, ...where }, 'deletion', await whyDeleted(kind, where, reader), reader)
+}
+
+/** Explains whether a user may do something, and why not. */
+export async function whyForbidden(question: AccessQuestion, reader: Reader): Promise<Explanation> {
+  const { namespace, name, resource } = question.access
+  const about = { resource, ...(namespace !== '' && { namespace }), name }
+  return explanationOf(about, 'refusal', await whyRefused(question, reader), reader)
 }
 
 function nothingFound(object: KubeObject): Finding {

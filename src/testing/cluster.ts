@@ -6,8 +6,9 @@
 import { readFile } from 'node:fs/promises'
 import { PassThrough } from 'node:stream'
 
+import type { Kind } from '#apis/kinds.ts'
 import type { User } from '#auth/user.ts'
-import { ApiClient } from '#client/api-client.ts'
+import { ApiClient, type Where } from '#client/api-client.ts'
 import { kubeconfigText } from '#client/connection/kubeconfig.ts'
 import { type RunningCluster, runCluster } from '#cluster/cluster.ts'
 import { managerSettings, podCidrFor, serverSettings } from '#cluster/settings.ts'
@@ -17,6 +18,7 @@ import '#cluster/scheduler.ts'
 import type { EnvironmentOptions } from '#control-plane/environment.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
 import type { ControllerSettings } from '#controllers/settings.ts'
+import type { Explanation } from '#explain/explanation.ts'
 import { type Clock, createVirtualClock, realClock, slowBackground, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { type Span, spanMs } from '#lib/span.ts'
@@ -29,6 +31,7 @@ import { revisionOf } from '#storage/revision-of.ts'
 
 import { type ApiFault, ApiFaults, isApiFault } from './api-fault.ts'
 import { errorLog } from './control-plane.ts'
+import { explainKey, explainObject } from './explaining.ts'
 import { processPki } from './process-pki.ts'
 import { followChanges, type SettleOptions, settle } from './settle.ts'
 
@@ -96,9 +99,12 @@ export interface TestCluster extends AsyncDisposable {
   readonly url: string
   readonly clock: ClusterClock
   /**
-   * Waits until only leases and events change; virtual time advances. Rejects with the changing object after the limit.
+   * Waits until only leases and events change; virtual time advances. Rejects with the changing object, and why it changes, after
+   * the limit.
    */
   settle(options?: SettleOptions): Promise<void>
+  /** Says why an object is in its state, as `kubectl why` does; `verdict` has the answer in one sentence. */
+  why(kind: Kind, where: Where): Promise<Explanation>
   /** Injects a fault into nodes, containers or requests; returns a function that ends it. */
   inject(fault: Fault | ApiFault): () => void
   /** The current state, or an earlier one of the last five minutes. */
@@ -253,7 +259,11 @@ class StartedCluster implements TestCluster {
   }
 
   settle(options: SettleOptions = {}): Promise<void> {
-    return settle(this.#changes, this.#parts.virtual, options)
+    return settle(this.#changes, this.#parts.virtual, options, (key) => explainKey(this.client, key))
+  }
+
+  why(kind: Kind, where: Where): Promise<Explanation> {
+    return explainObject(this.client, kind, where)
   }
 
   inject(fault: Fault | ApiFault): () => void {

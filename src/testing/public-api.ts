@@ -1,4 +1,5 @@
 /** Public API of `hyperkube/testing`: a complete cluster inside a test. Exports are stable. */
+export type { Explanation } from '#explain/explanation.ts'
 export type { Fault } from '#simulated-node/fault.ts'
 export type { ApiFault, RequestAim } from './api-fault.ts'
 export type { NodePlan } from '#simulated-node/simulated-node.ts'

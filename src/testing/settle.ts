@@ -10,6 +10,9 @@ export interface SettleOptions {
   readonly limit?: Span
 }
 
+/** Says why the object with this key changes; undefined: not known. */
+export type ExplainKey = (key: string) => Promise<string | undefined>
+
 export interface Changes {
   /** The time and key of the last change. */
   readonly last: { readonly atMs: number; readonly key: string }
@@ -51,6 +54,7 @@ export async function settle(
   changes: Changes,
   virtual: VirtualClock | undefined,
   { quiet = virtual ? '10s' : '1s', limit = virtual ? '1h' : '1m' }: SettleOptions,
+  explainKey: ExplainKey,
 ): Promise<void> {
   const { clock } = changes
   const startedMs = clock.now()
@@ -59,7 +63,10 @@ export async function settle(
     await (virtual ? virtual.advance(Math.min(STEP_MS.virtual, quietMs)) : sleep(realClock, STEP_MS.real))
     const { atMs, key } = changes.last
     if (clock.now() - Math.max(atMs, startedMs) >= quietMs) return
-    if (clock.now() - startedMs >= limitMs)
-      throw new Error(`Cluster did not settle within ${limit}: "${key}" changed last`)
+    if (clock.now() - startedMs < limitMs) continue
+    const reason = await explainKey(key)
+    throw new Error(
+      `Cluster did not settle within ${limit}: "${key}" changed last${reason === undefined ? '' : `. ${reason}`}`,
+    )
   }
 }

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { type Deployment, Deployments } from '#apis/apps/v1.ts'
 import { type CronJob, CronJobs, Jobs } from '#apis/batch/v1.ts'
 import { CertificateSigningRequests } from '#apis/certificates/v1.ts'
-import { type ConfigMap, ConfigMaps, Events, Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
+import { type ConfigMap, ConfigMaps, Events, Namespaces, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import type { Draft } from '#client/api-client.ts'
 import { connect } from '#client/connection/connect.ts'
 import { spanMs } from '#lib/span.ts'
@@ -245,6 +245,24 @@ describe('cluster of the testing library', () => {
       cluster.settle({ quiet: '2m', limit: '10m' }),
       /^Error: Cluster did not settle within 10m: "\/registry\/\w+\/default\/often\S*" changed last$/,
     )
+  })
+
+  it('says why an object keeps changing, and why a pod is Pending', async () => {
+    await using cluster = await startCluster({ clock: 'virtual' })
+    cluster.inject({ type: 'crash', pod: 'broken', exitCode: 7 })
+    const pod = (name: string, more: object = {}): Pod => {
+      const containers = [{ name: 'app', image: 'app:1' }]
+      return { metadata: { namespace: 'default', name }, spec: { containers, ...more } } as unknown as Pod
+    }
+    await cluster.client.create(Pods, pod('broken'))
+    await assert.rejects(
+      cluster.settle({ quiet: '30s', limit: '50s' }),
+      /"\/registry\/pods\/default\/broken" changed last\. Pod default\/broken .* ended with exit code 7/,
+    )
+    await cluster.client.create(Pods, pod('lonely', { nodeSelector: { disk: 'ssd' } }))
+    await cluster.clock.advance('5s')
+    const { verdict } = await cluster.why(Pods, { namespace: 'default', name: 'lonely' })
+    assert.equal(verdict, 'Pod default/lonely is Pending because no node fits: 1 node: label disk=ssd is missing')
   })
 
   it('runs twenty times in a process in isolation', async () => {

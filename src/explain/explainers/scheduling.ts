@@ -10,13 +10,12 @@ import { versionOf } from '../citation.ts'
 import { type Explainer, isOf } from '../explainer.ts'
 import { type Finding, hiddenStep, nameOf, notKnown, type Step } from '../explanation.ts'
 import type { Reader } from '../reader.ts'
-import { groupNodes, groupStep, groupText, requestEvidence } from '../scheduling/node-groups.ts'
+import { groupNodes, groupsText, groupSteps, requestEvidence } from '../scheduling/node-groups.ts'
 import { wouldHelp } from '../scheduling/relaxations.ts'
 import { reconsiderationFor } from '../scheduling/state.ts'
 import { whyClaims } from '../volumes/pod-claims.ts'
 
 const DEFAULT_SCHEDULER = 'default-scheduler'
-const MAX_GROUPS = 5
 
 export const scheduling: Explainer = {
   name: 'scheduling',
@@ -54,12 +53,8 @@ async function whyPending(pod: Pod, reader: Reader): Promise<Finding> {
   }
   const groups = groupNodes(pod, result.nodes)
   return {
-    verdict: `Pod ${nameOf(pod)} is Pending because no node fits: ${groups.slice(0, MAX_GROUPS).map(groupText).join('; ')}`,
-    steps: [
-      ...reports,
-      ...groups.slice(0, MAX_GROUPS).map((group) => groupStep(pod, group, reader)),
-      ...requests(pod, reader),
-    ],
+    verdict: `Pod ${nameOf(pod)} is Pending because no node fits: ${groupsText(groups)}`,
+    steps: [...reports, ...groupSteps(pod, groups, reader), ...requests(pod, reader)],
     wouldHelp: await runInSlices(wouldHelp(reconsideration, pod, result.nodes)),
   }
 }

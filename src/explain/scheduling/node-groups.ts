@@ -15,11 +15,34 @@ export interface NodeGroup {
   readonly nodes: readonly NodeInfo[]
 }
 
-/** The largest group first. */
+/** More groups than these say less to people. */
+const MAX_GROUPS = 5
+
+/** The largest group first: by all problems of a node, or by the first one if there are many combinations. */
 export function groupNodes(pod: Pod, verdicts: readonly NodeVerdict[]): NodeGroup[] {
+  const whole = groupsBy(pod, verdicts, (problems) => problems)
+  return whole.length <= MAX_GROUPS ? whole : groupsBy(pod, verdicts, (problems) => problems.slice(0, 1))
+}
+
+/** `2 nodes: not enough cpu; 1 node: cordoned`. */
+export function groupsText(groups: readonly NodeGroup[]): string {
+  const shown = groups.slice(0, MAX_GROUPS).map(groupText)
+  const rest = groups.slice(MAX_GROUPS).reduce((count, { nodes }) => count + nodes.length, 0)
+  return [...shown, ...(rest > 0 ? [`${countText(rest, 'node')}: other reasons`] : [])].join('; ')
+}
+
+export function groupSteps(pod: Pod, groups: readonly NodeGroup[], reader: Reader): Step[] {
+  return groups.slice(0, MAX_GROUPS).map((group) => groupStep(pod, group, reader))
+}
+
+function groupsBy(
+  pod: Pod,
+  verdicts: readonly NodeVerdict[],
+  choose: (problems: readonly Problem[]) => readonly Problem[],
+): NodeGroup[] {
   const groups = new Map<string, { readonly problems: readonly Problem[]; readonly nodes: NodeInfo[] }>()
   for (const verdict of verdicts) {
-    const problems = problemsOf(pod, verdict)
+    const problems = choose(problemsOf(pod, verdict))
     const key = problems.map(({ text }) => text).join('\n')
     const group = groups.get(key)
     if (group === undefined) groups.set(key, { problems, nodes: [verdict.node] })
@@ -28,8 +51,7 @@ export function groupNodes(pod: Pod, verdicts: readonly NodeVerdict[]): NodeGrou
   return [...groups.values()].sort((a, b) => b.nodes.length - a.nodes.length)
 }
 
-/** `2 nodes: not enough cpu`. */
-export function groupText({ problems, nodes }: NodeGroup): string {
+function groupText({ problems, nodes }: NodeGroup): string {
   return `${countText(nodes.length, 'node')}: ${problems.map(({ text }) => text).join(', ')}`
 }
 
@@ -37,7 +59,7 @@ export function groupText({ problems, nodes }: NodeGroup): string {
 const CITED_NODES = 2
 const LARGEST_PODS = 2
 
-export function groupStep(pod: Pod, group: NodeGroup, reader: Reader): Step {
+function groupStep(pod: Pod, group: NodeGroup, reader: Reader): Step {
   const { problems, nodes } = group
   const info = new PodInfo(pod)
   const resources = problems.flatMap(({ resource }) => resource ?? [])

@@ -74,7 +74,7 @@ function lessOfResources(pod: Pod, verdicts: readonly NodeVerdict[]): Relaxation
   }
   return Array.from(least, ([resource, excess]) => {
     const left = amountOf(requests, resource) - excess
-    const text = `request ${amountText(resource, excess)} ${resource} less (${amountText(resource, left)} in all)`
+    const text = `request ${amountText(resource, excess, 'up')} ${resource} less (${amountText(resource, left, 'down')} in all)`
     return { text, cures: new Set(['NodeResourcesFit']), pod: withLess(pod, resource, excess) }
   })
 }

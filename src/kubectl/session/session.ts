@@ -59,6 +59,23 @@ export class Session {
     return new Session({ ...this.#options, moment }, this)
   }
 
+  /** The moment that the session reads; undefined: now. */
+  get moment(): string | undefined {
+    return this.#options.moment
+  }
+
+  /** The session of the present over the same connection. */
+  get present(): Session {
+    return this.#present ?? this
+  }
+
+  /** A session of the present without `--as`. It needs `close`. */
+  withoutImpersonation(): Session {
+    const noFlags = { as: '', 'as-uid': '', 'as-group': [], 'as-user-extra': [] }
+    const { moment: _, ...options } = this.#options
+    return new Session({ ...options, flags: { ...options.flags, ...noFlags } })
+  }
+
   /** The number of distinct warnings from the server. */
   get warningCount(): number {
     return this.#warned.size

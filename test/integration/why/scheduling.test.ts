@@ -95,6 +95,10 @@ describe('why a pod has no node', () => {
     await cluster.client.delete(Pods, { namespace, name: 'too-large' })
     const found = await why(cluster.client, Pods, 'too-large', `rv:${metadata.resourceVersion}`)
     assert.match(found.verdict, /no node fits: 2 nodes: not enough cpu/)
+    assert.match(await read(cluster, 'why pod/too-large'), /^Pod default\/too-large was deleted at /)
+    await cluster.clock.advance('1m')
+    assert.match(await read(cluster, 'why pod/too-large --at -65s -o json'), /because no node fits/)
+    assert.match(await read(cluster, `why pod/too-large --at rv:${metadata.resourceVersion}`), /because no node fits/)
   })
 
   it('does not know what the user may not see', async () => {
