@@ -5,6 +5,7 @@ import { groupResourceText } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 
+import { withVisibleCauses } from './causes.ts'
 import type { Target } from './explainer.ts'
 import { whyDeleted } from './explainers/deletion.ts'
 import { EXPLAINERS } from './explainers/index.ts'
@@ -59,12 +60,13 @@ interface AboutObject extends Where {
   readonly uid?: string
 }
 
-export function explanationOf(
+async function explanationOf(
   { resource, namespace, name, uid }: AboutObject,
   question: string,
-  { verdict, steps, wouldHelp }: Finding,
+  finding: Finding,
   reader: Reader,
-): Explanation {
+): Promise<Explanation> {
+  const { verdict, steps, wouldHelp } = await withVisibleCauses(finding, reader)
   return {
     kind: 'Explanation',
     apiVersion: 'hyperkube.io/v1',

@@ -53,3 +53,15 @@ export function lastChange(
 ): Transition | undefined {
   return transitionsOf(items).findLast((change) => Number(change.resourceVersion) <= Number(until) && has(change))
 }
+
+/** Whether the object had a property in any state after one revision and until another. */
+export function wasBetween(
+  items: readonly ReadChange[],
+  [after, until]: readonly [after: string, until: string],
+  has: (object: KubeObject) => boolean,
+): boolean {
+  return items.some(({ resourceVersion, object }) => {
+    const version = Number(resourceVersion)
+    return version > Number(after) && version <= Number(until) && has(object)
+  })
+}

@@ -1,5 +1,6 @@
 /** Pods that were evicted, preempted, or lost their node: the condition DisruptionTarget says which. */
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
+import { tolerates } from '#model/nodes/fit.ts'
 
 import { citeOf } from '../citation.ts'
 import type { Step } from '../explanation.ts'
@@ -35,31 +36,42 @@ export async function whyDisrupted(one: DeletionCase): Promise<DeletionCause | u
   }
 }
 
-/** The last taint with the effect NoExecute before the deletion, and the condition of the node that led to it. */
-async function taintSteps(
-  name: string,
-  { decision, reader }: DeletionCase,
-): Promise<{ readonly because: string; readonly steps: readonly Step[] }> {
-  const changes = await reader.changes(Nodes, { name })
-  if (changes === HIDDEN || changes === UNKEPT) return { because: 'has a taint with the effect NoExecute', steps: [] }
-  const change = lastChange(changes.items, decision.resourceVersion, ({ object, before }) => {
-    const known = keysOf(before as Node | undefined)
-    return [...keysOf(object as Node)].some((key) => !known.has(key))
-  })
-  if (change === undefined) return { because: 'has a taint with the effect NoExecute', steps: [] }
-  const known = keysOf(change.before as Node | undefined)
-  const fresh = [...keysOf(change.object as Node)].filter((key) => !known.has(key))
-  const did = `put the taint ${fresh.join(', ')} on node ${name}`
-  const step = changeStep(Nodes, change, did, citeOf({ kind: Nodes, object: change.object }, 'spec.taints'))
-  const silent = silentStep(name, changes.items, change.resourceVersion)
-  const because =
-    silent === undefined ? `got the taint ${fresh.join(', ')}` : `was silent and got the taint ${fresh.join(', ')}`
-  return { because, steps: [step, ...(silent === undefined ? [] : [silent])] }
+interface Above {
+  readonly because: string
+  readonly steps: readonly Step[]
 }
 
-function keysOf(node: Node | undefined): Set<string> {
-  const taints = node?.spec.taints ?? []
-  return new Set(taints.filter(({ effect }) => effect === 'NoExecute').map(({ key, effect }) => `${key}:${effect}`))
+/** The taint with the effect NoExecute that the pod does not tolerate for ever, and the condition of the node that led to it. */
+async function taintSteps(name: string, { object, decision, reader }: DeletionCase): Promise<Above> {
+  const changes = await reader.changes(Nodes, { name })
+  if (changes === HIDDEN || changes === UNKEPT) return { because: 'has a taint with the effect NoExecute', steps: [] }
+  const { items } = changes
+  const until = decision.resourceVersion
+  const node = lastChange(items, until, () => true)?.object as Node | undefined
+  const [key, another] = evictingTaints(node, object as Pod)
+  const change = lastChange(items, until, ({ object: now, before }) => {
+    const [taints, known] = [now, before].map((state) => evictingTaints(state as Node | undefined, object as Pod))
+    return key !== undefined && taints?.includes(key) === true && known?.includes(key) !== true
+  })
+  if (key === undefined || another !== undefined || change?.before === undefined)
+    return { because: 'has a taint with the effect NoExecute', steps: [] }
+  const did = `put the taint ${key} on node ${name}`
+  const step = changeStep(Nodes, change, did, citeOf({ kind: Nodes, object: change.object }, 'spec.taints'))
+  const silent = key.startsWith(UNREACHABLE) ? silentStep(name, items, change.resourceVersion) : undefined
+  if (silent === undefined) return { because: `got the taint ${key}`, steps: [step] }
+  return { because: `was silent and got the taint ${key}`, steps: [step, silent] }
+}
+
+const UNREACHABLE = 'node.kubernetes.io/unreachable:'
+
+/** `gpu:NoExecute`. */
+function evictingTaints(node: Node | undefined, { spec: { tolerations = [] } }: Pod): string[] {
+  const evicting = (node?.spec.taints ?? []).filter(
+    (taint) =>
+      taint.effect === 'NoExecute' &&
+      !tolerations.some((one) => one.tolerationSeconds === undefined && tolerates(one, taint)),
+  )
+  return evicting.map(({ key, effect }) => `${key}:${effect}`)
 }
 
 function silentStep(name: string, items: readonly ReadChange[], until: string): Step | undefined {

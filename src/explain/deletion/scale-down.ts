@@ -12,7 +12,7 @@ import { nameOf, type Step } from '../explanation.ts'
 import { HIDDEN, type Reader, UNKEPT } from '../reader.ts'
 import { actorOf, changeStep, subjectOf } from './actor.ts'
 import type { DeletionCase, DeletionCause } from './case.ts'
-import { lastChange, type Transition } from './changes.ts'
+import { lastChange, type Transition, wasBetween } from './changes.ts'
 
 type ReplicaSetLike = KubeObject & { readonly spec: { readonly replicas?: number } }
 
@@ -95,7 +95,8 @@ async function whyFewerReplicas(
     const [old, now] = [replicasIn(before), replicasIn(object)]
     return old !== undefined && now !== undefined && now < old
   })
-  if (change === undefined) return undefined
+  // If the set had its number of pods in the meantime, the pod was too many for another reason.
+  if (change === undefined || wasBetween(changes.items, [change.resourceVersion, until], hasItsPods)) return undefined
   const did = `set spec.replicas of ${kind.kind} ${where.name} from ${replicasIn(change.before)} to ${replicasIn(change.object)}`
   const step = changeStep(kind, change, did, citeOf({ kind, object: change.object }, 'spec.replicas'))
   const because = `${actorOf(change)} ${did}`
@@ -103,6 +104,22 @@ async function whyFewerReplicas(
   if (owner?.kind !== 'Deployment' || actorOf(change) !== 'deployment-controller') return { because, steps: [step] }
   const above = await whyDeploymentChanged({ ...where, name: owner.name }, change.resourceVersion, reader)
   return above === undefined ? { because, steps: [step] } : { because: above.because, steps: [step, ...above.steps] }
+}
+
+interface Counted extends KubeObject {
+  readonly spec?: { readonly replicas?: number }
+  readonly status?: {
+    readonly replicas?: number
+    readonly updatedReplicas?: number
+    readonly observedGeneration?: number
+  }
+}
+
+/** Its controller has seen the spec, and no pod is missing or too many. */
+function hasItsPods({ metadata, spec, status }: Counted): boolean {
+  const { replicas = 1 } = spec ?? {}
+  const { replicas: counted = 0, updatedReplicas = counted, observedGeneration = 0 } = status ?? {}
+  return observedGeneration >= (metadata.generation ?? 0) && counted === replicas && updatedReplicas === replicas
 }
 
 function replicasIn(object: KubeObject | undefined): number | undefined {
@@ -121,7 +138,8 @@ async function whyDeploymentChanged(
     const [old, now] = [before, object] as (Deployment | undefined)[]
     return type === 'MODIFIED' && old !== undefined && !semanticEqual(old.spec, now?.spec)
   })
-  if (change === undefined) return undefined
+  // A Deployment that was complete in the meantime had another reason, such as a ReplicaSet that a user scaled.
+  if (change === undefined || wasBetween(changes.items, [change.resourceVersion, until], hasItsPods)) return undefined
   const did = deploymentText(change, where.name)
   const fields = ['spec.replicas', 'spec.template'].filter(
     (path) => !semanticEqual(fieldAt(change.before, path), fieldAt(change.object, path)),

@@ -63,14 +63,12 @@ async function causeOf(one: DeletionCase): Promise<DeletionCause> {
 }
 
 function bySomeone({ kind, object, decision }: DeletionCase): DeletionCause {
-  const refs = decision.by?.because ?? []
-  const led = refs.length === 0 ? '' : `, when it looked at ${refs.join(', ')}`
   const sighting: Sighting = { kind, object }
   const evidence =
     decision.type === 'MODIFIED' ? citeOf({ ...sighting, object: decision.object }, 'metadata.deletionTimestamp') : []
   return {
     because: `${actorOf(decision)} deleted it`,
-    steps: [changeStep(kind, decision, `deleted ${subjectOf({ kind, object })}${led}`, evidence)],
+    steps: [changeStep(kind, decision, `deleted ${subjectOf({ kind, object })}`, evidence)],
   }
 }
 

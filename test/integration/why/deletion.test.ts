@@ -4,9 +4,9 @@ import { after, before, describe, it } from 'node:test'
 
 import { Deployments, ReplicaSets } from '#apis/apps/v1.ts'
 import { Jobs } from '#apis/batch/v1.ts'
-import { ConfigMaps, Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
+import { ConfigMaps, Events, Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
+import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
 import { whyGone } from '#explain/explain.ts'
 import type { Explanation } from '#explain/explanation.ts'
@@ -78,6 +78,40 @@ describe('why an object was deleted', () => {
       steps.map(({ actor }) => actor),
       ['replicaset-controller', 'replicaset-controller', 'deployment-controller', 'ann'],
     )
+  })
+
+  it('does not take an earlier scale-down for the cause of a later deletion', async () => {
+    const ann = cluster.clientAs({ name: 'ann' })
+    const [one] = await podsOf(cluster, 'web')
+    const labels = one?.metadata.labels ?? {}
+    await createPod(cluster, 'adopted', { labels })
+    await cluster.settle()
+    const adopted = await ann.get(Pods, { namespace, name: 'adopted' }).catch(() => undefined)
+    assert.equal(adopted, undefined)
+    const { verdict, steps } = await gone(Pods, 'adopted')
+    assert.match(verdict, /because ReplicaSet web-\w+ had more pods than replicas$/)
+    assert.doesNotMatch(JSON.stringify(steps), /ann/)
+  })
+
+  it('does not take an earlier change of the Deployment for the cause of a corrected ReplicaSet', async () => {
+    const { client } = cluster
+    const [set] = (await client.list(ReplicaSets, { namespace, labelSelector: 'app=web' })).items
+    const deleted = async (): Promise<string[]> => {
+      const { items } = await client.list(Events, { namespace, fieldSelector: 'reason=SuccessfulDelete' })
+      return items.flatMap(({ message = '' }) => /^Deleted pod: (web-\S+)$/.exec(message)?.[1] ?? [])
+    }
+    const before = await deleted()
+    const where = { namespace, name: set?.metadata.name ?? '' }
+    await client.patch(ReplicaSets, where, { type: 'merge', value: { spec: { replicas: 4 } } })
+    await cluster.settle()
+    const extra = (await deleted()).filter((name) => !before.includes(name))
+    assert.ok(extra.length > 0)
+    for (const name of extra) {
+      assert.match(
+        (await gone(Pods, name)).verdict,
+        /: deployment-controller set spec\.replicas of ReplicaSet web-\w+ from 4 to 2$/,
+      )
+    }
   })
 
   it('follows owners upwards', async () => {
@@ -171,6 +205,40 @@ describe('why an object was deleted', () => {
     await cluster.settle()
     await cluster.clock.advance('15m')
     assert.match((await gone(Pods, 'forgotten')).verdict, /^NotKnown/)
+  })
+
+  it('hides objects of kinds that the user may not get', async () => {
+    const { client } = cluster
+    await client.create(Deployments, deploymentOf('shy', { replicas: 2 }))
+    await cluster.settle()
+    const before = await podsOf(cluster, 'shy')
+    await client.patch(Deployments, { namespace, name: 'shy' }, { type: 'merge', value: { spec: { replicas: 1 } } })
+    await cluster.settle()
+    const kept = new Set((await podsOf(cluster, 'shy')).map(({ metadata }) => metadata.name))
+    const name = before.map(({ metadata }) => metadata.name ?? '').find((one) => !kept.has(one)) ?? ''
+    const rules = [
+      { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+      { apiGroups: ['hyperkube.io'], resources: ['moments'], verbs: ['get'] },
+    ]
+    await client.create(ClusterRoles, { metadata: { name: 'carl' }, rules })
+    await client.create(ClusterRoleBindings, {
+      metadata: { name: 'carl' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'carl' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'carl' }],
+    })
+    const where = { namespace, name }
+    const [all, some] = [client, cluster.clientAs({ name: 'carl' })].map((asker) => new Reader({ client: asker }))
+    const whole = await whyGone(Pods, where, all as Reader)
+    assert.ok(
+      whole.steps[0]?.because.some((ref) => ref.startsWith('replicasets.apps/')),
+      JSON.stringify(whole.steps[0]),
+    )
+    const part = await whyGone(Pods, where, some as Reader)
+    assert.match(part.verdict, /had more pods than replicas$/)
+    assert.deepEqual(
+      part.steps.flatMap(({ because }) => because.filter((ref) => !ref.startsWith('pods/'))),
+      ['an object that you may not see'],
+    )
   })
 
   it('shows nothing to a user who may not read the past', async () => {

@@ -125,3 +125,38 @@ describe('why a pod has no node', () => {
     assert.match((await why(bob, Namespaces, 'default')).verdict, /^NotKnown/)
   })
 })
+
+describe('why a pod has no node, if the scheduler is another one', () => {
+  let cluster: TestCluster
+  before(async () => {
+    cluster = await startCluster({ clock: 'virtual', nodes: [{ name: 'only', capacity }], scheduler: false })
+  })
+  after(() => cluster?.stop())
+
+  const rows: readonly (readonly [name: string, cpu: string, message: string | undefined, verdict: RegExp])[] = [
+    [
+      'strange',
+      '9',
+      '0/1 nodes are available: 1 node(s) had a secret reason.',
+      /^NotKnown: the scheduler gave other reasons/,
+    ],
+    ['same', '9', '0/1 nodes are available: 1 Insufficient cpu.', /no node fits: 1 node: not enough cpu$/],
+    [
+      'small',
+      '1',
+      '0/1 nodes are available: 1 Insufficient cpu.',
+      /^NotKnown: only fits by the objects now, and the scheduler has not tried again/,
+    ],
+    ['silent', '1', undefined, /^NotKnown: only fits by the objects now, and the scheduler has not reported anything/],
+  ]
+  for (const [name, cpu, message, verdict] of rows) {
+    it(`does not guess about ${name}`, async () => {
+      await createPod(cluster, name, { requests: { cpu } })
+      const condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }
+      const value = { status: { conditions: [condition] } }
+      const where = { namespace, name, subresource: 'status' }
+      if (message !== undefined) await cluster.client.patch(Pods, where, { type: 'strategic', value })
+      assert.match((await why(cluster.client, Pods, name)).verdict, verdict)
+    })
+  }
+})
