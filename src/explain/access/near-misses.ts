@@ -150,20 +150,22 @@ function otherSubresources(access: Access, may: (changed: Partial<Access>) => bo
   return [{ text: `may ${access.verb} ${access.resource}, but not the subresource ${access.subresource}` }]
 }
 
-/** Roles that allow it and are not bound to the user, those with the fewest rules first. */
+/** Roles that allow it and are not bound to the user, those with the fewest rules first; none that allows everything. */
 export function unboundRoles({ roles, clusterRoles }: RbacObjects, access: Access): AnyRole[] {
   const here = roles.filter(({ metadata }) => metadata.namespace === access.namespace && access.namespace !== '')
   const usable = clusterRoles.filter(({ metadata: { name = '' } }) => !name.startsWith('system:'))
   return [...here, ...usable]
-    .filter(({ rules }) => allows(rules, access))
+    .filter((role) => allows(role.rules, access) && breadthOf(role) < EVERYTHING)
     .toSorted((a, b) => breadthOf(a) - breadthOf(b))
 }
 
-/** All-powerful rules last. */
+const EVERYTHING = 1e6
+
+/** The number of permissions. */
 function breadthOf({ rules }: AnyRole): number {
   return (rules ?? []).reduce((sum, { verbs, resources = [] }) => {
-    const isWide = verbs.includes('*') || resources.includes('*')
-    return sum + (isWide ? 1e6 : verbs.length * resources.length)
+    const isWide = verbs.includes('*') && resources.includes('*')
+    return sum + (isWide ? EVERYTHING : verbs.length * resources.length)
   }, 0)
 }
 

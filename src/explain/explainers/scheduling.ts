@@ -70,12 +70,13 @@ function requests(pod: Pod, reader: Reader): Step[] {
 function reportStep(pod: Pod, condition: PodCondition | undefined, reader: Reader): Step[] {
   if (condition === undefined || condition.status !== 'False') return []
   const path = 'status.conditions[PodScheduled]'
+  const isGated = condition.reason === 'SchedulingGated'
   return [
     {
       ...(condition.lastTransitionTime != null && { at: condition.lastTransitionTime }),
       revision: pod.metadata.resourceVersion ?? '',
-      actor: pod.spec.schedulerName ?? DEFAULT_SCHEDULER,
-      did: `found no node: ${withoutPreemption(condition.message ?? '')}`,
+      actor: isGated ? 'kube-apiserver' : (pod.spec.schedulerName ?? DEFAULT_SCHEDULER),
+      did: `${isGated ? 'reported' : 'found no node:'} ${withoutPreemption(condition.message ?? '')}`,
       object: `pods/${nameOf(pod)}`,
       because: [versionOf({ kind: Pods, object: pod })],
       evidence: reader.cite(Pods, pod, `${path}.reason`, `${path}.message`),

@@ -62,7 +62,11 @@ describe('why a user may not do something', () => {
       'may get, list, watch deployments.apps in the namespace shop',
       'may create deployments.apps in the namespace test',
     ])
-    assert.equal(found.wouldHelp[0], 'kubectl create rolebinding NAME -n shop --role=deployer --user=jane')
+    assert.deepEqual(found.wouldHelp, [
+      'kubectl create rolebinding NAME -n shop --role=deployer --user=jane',
+      'kubectl create rolebinding NAME -n shop --clusterrole=edit --user=jane',
+      'kubectl create rolebinding NAME -n shop --clusterrole=admin --user=jane',
+    ])
   })
 
   it('names the objects of resourceNames', async () => {

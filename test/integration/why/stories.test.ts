@@ -312,7 +312,7 @@ const STORIES: readonly Story[] = [
     types: 'why deleted pod/web',
     reads: [
       /because node node-3 was silent and got the taint node\.kubernetes\.io\/unreachable:NoExecute$/m,
-      /^ {2}\S+ \S+ found node node-3 silent and set its condition Ready to Unknown$/m,
+      /^ {2}\S+ \S+ found node node-3 silent and set its condition Ready to Unknown, because of leases\.coordination\.k8s\.io\/kube-node-lease\/node-3@\d+$/m,
     ],
   },
 ]
