@@ -7,6 +7,10 @@ import { HIDDEN, type Reader } from '../reader.ts'
 
 const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure']
 
+/** Reasons that kubelets give. */
+const OF_KUBELET =
+  /^(Evicted|Preempting|Terminated|NodeShutdown|DeadlineExceeded|NodeAffinity|UnexpectedAdmissionError|OutOf\w+)$/
+
 export const eviction: Explainer = {
   name: 'eviction',
   applies: (target) => {
@@ -20,7 +24,7 @@ export const eviction: Explainer = {
     const path = 'status.conditions[DisruptionTarget]'
     const step: Step = {
       revision: pod.metadata.resourceVersion ?? '',
-      actor: 'kubelet',
+      actor: OF_KUBELET.test(reason) ? 'kubelet' : 'a component',
       did: `ended it: ${reason}: ${message}`,
       object: `pods/${nameOf(pod)}`,
       because: [],

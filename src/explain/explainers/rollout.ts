@@ -81,7 +81,16 @@ function whyUnseen(target: Target, reader: Reader): Finding | undefined {
   return notKnown(`the controller has not seen the newest spec of ${namedAs(target)}`, [step])
 }
 
+/** A paused Deployment without changes has nothing to do. */
+function isComplete({ kind, object }: Target): boolean {
+  if (kind.plural !== Deployments.plural) return false
+  const { spec, status } = object as Deployment
+  const { replicas = 1 } = spec
+  return (status.updatedReplicas ?? 0) >= replicas && (status.availableReplicas ?? 0) >= replicas
+}
+
 function whyPaused(target: Target, reader: Reader): Finding {
+  if (isComplete(target)) return notKnown(`no explainer finds anything wrong with ${namedAs(target)}, which is paused`)
   const isPaused = (target.object as Workload).spec.paused === true
   const field = isPaused ? 'spec.paused' : 'spec.suspend'
   const resume = `kubectl rollout resume ${target.kind.singular}/${target.object.metadata.name}`

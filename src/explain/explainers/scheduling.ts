@@ -44,13 +44,13 @@ async function whyPending(pod: Pod, reader: Reader): Promise<Finding> {
   if (reconsideration.cluster.nodes.length === 0) return noNodes(pod, reports)
   const result = await runInSlices(reconsideration.consider(pod))
   if (result.gate !== undefined) return whyKept(pod, result, reports)
-  if (result.refused !== undefined) return whyRefused(pod, result, reports, reader)
   const fitting = result.nodes.filter(({ refusals }) => refusals.length === 0).map(({ node }) => node.name)
   if (fitting.length > 0) return whyNotYet(fitting, condition, reports)
   if (!isAgreed(condition, result)) {
     const why = `the scheduler gave other reasons than a repetition of its decision now: ${result.message}`
     return notKnown(why, reports)
   }
+  if (result.refused !== undefined) return whyRefused(pod, result, reports, reader)
   const groups = groupNodes(pod, result.nodes)
   return {
     verdict: `Pod ${nameOf(pod)} is Pending because no node fits: ${groupsText(groups)}`,
@@ -114,6 +114,8 @@ function whyKept(pod: Pod, { gate }: Reconsidered, reports: readonly Step[]): Fi
   }
 }
 
+const NO_CLAIMS = { steps: [], wouldHelp: [] }
+
 async function whyRefused(
   pod: Pod,
   { refused }: Reconsidered,
@@ -129,7 +131,8 @@ async function whyRefused(
     evidence: reader.cite(Pods, pod, 'spec.volumes'),
     certainty: 'recomputed',
   }
-  const claims = await whyClaims(pod, reader)
+  const isAboutClaims = /persistentvolumeclaim/i.test(reason)
+  const claims: Awaited<ReturnType<typeof whyClaims>> = isAboutClaims ? await whyClaims(pod, reader) : NO_CLAIMS
   return {
     verdict: claims.verdict ?? `Pod ${nameOf(pod)} is Pending because ${reason}`,
     steps: [...reports, step, ...claims.steps],

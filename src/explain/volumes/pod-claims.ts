@@ -1,7 +1,8 @@
 /** Explains the claims that keep a pod from being scheduled. */
-import { type Pod, PersistentVolumeClaims } from '#apis/core/v1.ts'
+import { type PersistentVolumeClaim, PersistentVolumeClaims, type Pod } from '#apis/core/v1.ts'
+import { StorageClasses } from '#apis/storage/v1.ts'
 import { isBeingDeleted } from '#meta/object.ts'
-import { claimNameOf } from '#model/volumes/volumes.ts'
+import { claimNameOf, storageClassOf } from '#model/volumes/volumes.ts'
 
 import { hiddenStep, isNotKnown, nameOf, type Step } from '../explanation.ts'
 import { HIDDEN, type Reader } from '../reader.ts'
@@ -31,7 +32,7 @@ export async function whyClaims(pod: Pod, reader: Reader): Promise<ClaimReasons>
     }
     if (isBeingDeleted(claim)) return { ...NOTHING, verdict: `${head} is being deleted` }
     if (claim.status.phase === 'Lost') return { ...NOTHING, verdict: `${head} has lost its volume` }
-    if (claim.status.phase === 'Bound') continue
+    if (claim.status.phase === 'Bound' || (await isDelayed(claim, reader))) continue
     const finding = await whyClaimPending(claim, reader)
     const verdict = isNotKnown(finding)
       ? `${head} is not bound`
@@ -39,4 +40,11 @@ export async function whyClaims(pod: Pod, reader: Reader): Promise<ClaimReasons>
     return { verdict, steps: finding.steps, wouldHelp: finding.wouldHelp }
   }
   return NOTHING
+}
+
+/** It waits for the pod, not the pod for it. */
+async function isDelayed(claim: PersistentVolumeClaim, reader: Reader): Promise<boolean> {
+  const name = storageClassOf(claim)
+  const found = name === '' ? undefined : await reader.get(StorageClasses, { name })
+  return found !== HIDDEN && found?.volumeBindingMode === 'WaitForFirstConsumer'
 }

@@ -2,11 +2,19 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
-import { Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
+import { Namespaces, Nodes, PersistentVolumeClaims, Pods } from '#apis/core/v1.ts'
 import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'
+import { StorageClasses } from '#apis/storage/v1.ts'
 import { startCluster, type TestCluster } from '#testing/cluster.ts'
 
 import { createPod, falseEvidence, namespace, read, why } from './bed.ts'
+
+/** A requirement for the name of a node. */
+const named = (node: string): { key: string; operator: string; values: string[] } => ({
+  key: 'metadata.name',
+  operator: 'In',
+  values: [node],
+})
 
 const capacity = { cpu: '4', memory: '8Gi', pods: '110' }
 
@@ -21,6 +29,16 @@ describe('why a pod has no node', () => {
         { name: 'node-2', capacity, taints: [{ key: 'gpu', value: 'true', effect: 'NoSchedule' }] },
       ],
     })
+    const fields = { provisioner: 'example.com/disks', volumeBindingMode: 'WaitForFirstConsumer' }
+    await cluster.client.create(StorageClasses, { metadata: { name: 'late' }, ...fields })
+    for (const [name, storageClassName] of [
+      ['delayed', 'late'],
+      ['missing-class', 'none'],
+    ] as const) {
+      const resources = { requests: { storage: '1Gi' } }
+      const spec = { storageClassName, accessModes: ['ReadWriteOnce'], resources }
+      await cluster.client.create(PersistentVolumeClaims, { metadata: { namespace, name }, spec })
+    }
     await createPod(cluster, 'large', { requests: { cpu: '2500m' } })
     await createPod(cluster, 'small', { requests: { cpu: '3' } })
     await cluster.settle()
@@ -65,6 +83,36 @@ describe('why a pod has no node', () => {
       /its PersistentVolumeClaim data does not exist$/,
       ['create the PersistentVolumeClaim data'],
     ],
+    [
+      'conflict',
+      {
+        spec: {
+          affinity: {
+            nodeAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: {
+                nodeSelectorTerms: [{ matchFields: [named('node-0'), named('node-1')] }],
+              },
+            },
+          },
+          volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'delayed' } }],
+        },
+      },
+      /is Pending because pod affinity terms conflict$/,
+      [],
+    ],
+    [
+      'two-claims',
+      {
+        spec: {
+          volumes: ['delayed', 'missing-class'].map((claimName) => ({
+            name: claimName,
+            persistentVolumeClaim: { claimName },
+          })),
+        },
+      },
+      /because its PersistentVolumeClaim default\/missing-class is Pending because its StorageClass none does not exist$/,
+      ['create the StorageClass none, or a claim with another storageClassName'],
+    ],
     ['other', { spec: { schedulerName: 'mine' } }, /^NotKnown: .*the pod's scheduler is mine$/, []],
   ]
   for (const [name, options, verdict, help] of rows) {
@@ -78,7 +126,7 @@ describe('why a pod has no node', () => {
         if (typeof sentence === 'string') assert.equal(found.wouldHelp[at], sentence)
         else assert.match(found.wouldHelp[at] ?? '', sentence)
       }
-      assert.deepEqual(await falseEvidence(cluster, [Pods, Nodes], found), [])
+      assert.deepEqual(await falseEvidence(cluster, [Pods, Nodes, PersistentVolumeClaims, StorageClasses], found), [])
     })
   }
 

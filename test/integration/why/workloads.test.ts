@@ -200,7 +200,15 @@ describe('why a rollout does not go on', () => {
     )
     end()
     await cluster.settle()
-    await client.patch(Deployments, { namespace, name: 'web' }, { type: 'merge', value: { spec: { paused: true } } })
+    const change = (spec: object): Promise<unknown> =>
+      client.patch(Deployments, { namespace, name: 'web' }, { type: 'strategic', value: { spec } })
+    await change({ paused: true })
+    await cluster.settle()
+    assert.match(
+      (await explain(Deployments, 'web')).verdict,
+      /^NotKnown: no explainer finds anything wrong with .*, which is paused$/,
+    )
+    await change({ template: { spec: { containers: [{ name: 'app', image: 'app:3' }] } } })
     await cluster.settle()
     assert.match((await explain(Deployments, 'web')).verdict, /does not go on because spec\.paused is true$/)
   })
