@@ -8,6 +8,7 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { userConfig } from '#client/connection/config.ts'
 import { openConnection } from '#client/connection/connection.ts'
 import { type ConsolePort, openConsolePort } from '#component/console/one-cluster/port.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 import { realClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
@@ -63,7 +64,7 @@ export async function startBrowserBed(options: ClusterOptions = {}, pods?: FakeP
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
       const page = await context.newPage()
       follow(page, troubles)
-      await page.goto(console.link)
+      await goTo(page, console.link)
       await page.waitForURL(OVERVIEW)
       return { page, origin: `http://127.0.0.1:${console.port}`, sockets: console.sockets }
     }
@@ -75,10 +76,10 @@ export async function startBrowserBed(options: ClusterOptions = {}, pods?: FakeP
       troubles,
       openAs: async (user, path) => {
         const other = await logIn(user)
-        await other.page.goto(`${other.origin}/ui/c/local${path}`)
+        await goTo(other.page, `${other.origin}/ui/c/local${path}`)
         return other.page
       },
-      open: async (path) => void (await page.goto(`${origin}/ui/c/local${path}`)),
+      open: (path) => goTo(page, `${origin}/ui/c/local${path}`),
       dropConnections: () => sockets.forEach((socket) => void socket.destroy()),
       violations: (theme) => violationsOf(page, theme),
       [Symbol.asyncDispose]: () => closing.disposeAsync(),
@@ -164,6 +165,27 @@ export function follow(page: Page, troubles: string[]): void {
     // Refusals of the API server, and a server that is away, are part of the tests.
     if (message.type() === 'error' && !NETWORK_FAILURE.test(text)) troubles.push(`console: ${text}`)
   })
+}
+
+/** Loads a page. Chromium breaks connections when a network interface of the machine comes or goes. */
+export async function goTo(page: Page, url: string): Promise<void> {
+  await page.goto(url).catch((error: Error) => {
+    if (!error.message.includes('ERR_NETWORK_CHANGED')) throw error
+    return page.goto(url)
+  })
+}
+
+const NARROW = 320
+
+/** Asserts that the page fits a window of 320 pixels, as after a zoom of 400 %. Parts of it draw again for the new width. */
+export async function checkFitsNarrowScreen(page: Page): Promise<void> {
+  const before = page.viewportSize()
+  await page.setViewportSize({ width: NARROW, height: 800 })
+  await eventually(
+    () => page.evaluate<number>('document.documentElement.scrollWidth'),
+    (width) => width === NARROW,
+  )
+  if (before !== null) await page.setViewportSize(before)
 }
 
 interface AxeResult {

@@ -83,7 +83,7 @@ describe('building clusters in the console', { skip: whyNoBrowser }, () => {
     opening.resolve()
     await page.getByText('Succeeded', { exact: true }).first().waitFor()
     await page.getByRole('log').getByText('start etcd').first().waitFor()
-    await page.getByText('Complete').waitFor()
+    await page.getByText('Complete', { exact: true }).first().waitFor()
     await page.getByText(/^(\d+) of \1 steps done$/).waitFor()
     await page.getByRole('button', { name: /etcd/ }).first().click()
     await page.getByRole('cell', { name: 'Done' }).first().waitFor()
@@ -132,7 +132,7 @@ describe('building clusters in the console', { skip: whyNoBrowser }, () => {
     const body = { displayName: 'broken', source: 'built', file, approval: 'Automatic' }
     const made = await server.request('POST', '/v3/clusters', { token: server.administrator, body })
     await bed.open(`/clusters/${made.body['cluster'].metadata.name}?tab=operations`)
-    await page.getByRole('alert').getByText('no route to host').waitFor()
+    await page.getByRole('alert').getByText('no route to host').first().waitFor()
     await page.getByText(/The server tries again in \d+ s\./).waitFor()
     assert.deepEqual(await bed.violations(), [])
     await page.getByRole('button', { name: 'Try again now' }).click()

@@ -57,7 +57,7 @@ describe('certificates in the console', { skip: whyNoBrowser }, () => {
       assert.ok(first.includes(text), `${text} in ${first}`)
     await page.getByText('0 ended, 1 ends within 30 days').waitFor()
     await rows.filter({ hasText: 'check.shop.example' }).getByText(`CN=`).first().waitFor()
-    await rows.filter({ hasText: 'kube-root-ca.crt' }).waitFor()
+    await rows.filter({ hasText: 'kube-root-ca.crt' }).first().waitFor()
     await rows.filter({ hasText: 'client-ca-file' }).first().waitFor()
     assert.ok(!(await page.content()).includes('PRIVATE KEY'))
     for (const theme of ['light', 'dark'] as const) assert.deepEqual(await bed.violations(theme), [])

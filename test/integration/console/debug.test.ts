@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test'
 
 import { Pods } from '#apis/core/v1.ts'
 import { RoleBindings } from '#apis/rbac/v1.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 
 import { type BrowserBed, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
 
@@ -43,8 +44,11 @@ describe('debug containers in the browser', { skip: whyNoBrowser }, () => {
     const { spec } = await cluster.client.get(Pods, { namespace: 'default', name: 'web' })
     const [added] = spec.ephemeralContainers ?? []
     assert.deepEqual([added?.image, added?.targetContainerName], ['alpine', 'app'])
-    assert.equal(await page.getByRole('combobox', { name: 'Container' }).inputValue(), added?.name)
-    assert.equal(await page.getByRole('combobox', { name: 'What to connect to' }).inputValue(), 'attach')
+    const chosen = (name: string): Promise<string> => page.getByRole('combobox', { name }).inputValue()
+    await eventually(
+      async () => [await chosen('Container'), await chosen('What to connect to')],
+      ([container, what]) => container === added?.name && what === 'attach',
+    )
     await checkAccess()
   })
 

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 
 import { Events, Pods } from '#apis/core/v1.ts'
 
-import { type BrowserBed, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
+import { type BrowserBed, checkFitsNarrowScreen, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
 
 const MARKUP = '<img src=x onerror="alert(1)">'
 
@@ -38,11 +38,11 @@ describe('the time line of events', { skip: whyNoBrowser }, () => {
     const lines = page.getByRole('region', { name: 'Events by minute' })
     await page.getByLabel('Warnings only').check()
     await lines.getByText('Back-off restarting failed container').first().waitFor()
-    assert.equal(await lines.getByText('Scheduled', { exact: true }).count(), 0)
+    await lines.getByText('Scheduled', { exact: true }).first().waitFor({ state: 'detached' })
     await page.getByLabel('Warnings only').uncheck()
     await page.getByRole('combobox', { name: 'Reason' }).selectOption('Scheduled')
     await lines.getByText('Scheduled', { exact: true }).first().waitFor()
-    assert.match(page.url(), /reason=Scheduled/)
+    await page.waitForURL(/reason=Scheduled/)
     await page.getByRole('combobox', { name: 'Kind' }).selectOption('Node')
     await page.getByText('No event fits the filter').waitFor()
     await checkAccess()
@@ -60,9 +60,7 @@ describe('the time line of events', { skip: whyNoBrowser }, () => {
     await bed.open('/events?type=Warning')
     await page.getByText(`${MARKUP} ${MARKUP}`).waitFor()
     assert.equal(await page.locator('img').count(), 0)
-    await page.setViewportSize({ width: 320, height: 800 })
-    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 320)
-    await page.setViewportSize({ width: 1280, height: 800 })
+    await checkFitsNarrowScreen(page)
     await checkAccess()
   })
 

@@ -10,7 +10,7 @@ import { eventually } from '#kits/lib/eventually.ts'
 
 import { ensureConsolePage } from '../../../scripts/console-bundle.ts'
 import { ownPage, sendTo } from './bed.ts'
-import { follow, launch, OVERVIEW, whyNoBrowser } from './browser-bed.ts'
+import { follow, goTo, launch, OVERVIEW, whyNoBrowser } from './browser-bed.ts'
 import { dataDir, linkIn, type Started, up } from './up-process.ts'
 
 const MAPS = '/k8s/clusters/local/api/v1/namespaces/default/configmaps'
@@ -29,7 +29,7 @@ describe('the page of a server that fails', { skip: whyNoBrowser }, () => {
     const browser = await launch(closing)
     page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage()
     follow(page, troubles)
-    await page.goto(found.link)
+    await goTo(page, found.link)
     await page.waitForURL(OVERVIEW)
   })
   after(async () => {
@@ -49,7 +49,7 @@ describe('the page of a server that fails', { skip: whyNoBrowser }, () => {
 
   it('says that the server is away when it was killed, and goes on when it is back', async () => {
     await create('first')
-    await page.goto(`http://127.0.0.1:${port}/ui/c/local/core/v1/configmaps?ns=default`)
+    await goTo(page, `http://127.0.0.1:${port}/ui/c/local/core/v1/configmaps?ns=default`)
     await page.getByRole('link', { name: 'first' }).waitFor()
     await running.stop('SIGKILL')
     await page.getByText('Reconnecting').waitFor()
@@ -62,13 +62,14 @@ describe('the page of a server that fails', { skip: whyNoBrowser }, () => {
   })
 
   it('keeps a text that is not yet applied when the session ends, and applies it after the next log-in', async () => {
-    await page.goto(`http://127.0.0.1:${port}/ui/c/local/core/v1/configmaps/default/first/yaml`)
+    await goTo(page, `http://127.0.0.1:${port}/ui/c/local/core/v1/configmaps/default/first/yaml`)
     await page.getByRole('button', { name: 'Edit', exact: true }).click()
     await page.locator('.cm-line', { hasText: 'key: before' }).click()
     await page.keyboard.press('End')
     await page.keyboard.type('hand')
     await sendTo(port, 'POST', '/ui/logout', { headers: { ...ownPage(port), cookie: await cookie() } })
-    await page.getByRole('button', { name: 'Check and compare' }).click()
+    // The broken watch may open the dialog first. It covers the button then.
+    await page.getByRole('button', { name: 'Check and compare' }).dispatchEvent('click')
     const dialog = page.getByRole('dialog', { name: 'Your session has ended' })
     await dialog.waitFor()
     const other = await page.context().newPage()

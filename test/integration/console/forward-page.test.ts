@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { Pods, Services } from '#apis/core/v1.ts'
 import { RoleBindings } from '#apis/rbac/v1.ts'
 
-import { type BrowserBed, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
+import { type BrowserBed, checkFitsNarrowScreen, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
 import { fakePods, type PodConnection } from './pod-ports.ts'
 
 /** Answers a request with its head as text. */
@@ -58,6 +58,8 @@ describe('port forwards in the browser', { skip: whyNoBrowser }, () => {
     const opened = page.context().waitForEvent('page')
     await link.click()
     const other = await opened
+    // A new tab is empty at first.
+    await other.getByText('GET / HTTP/1.1').waitFor()
     const text = await other.locator('body').textContent()
     assert.match(text ?? '', /^GET \/ HTTP\/1\.1/)
     assert.match(text ?? '', /host: [0-9a-f]+\.localhost:\d+/i)
@@ -75,9 +77,7 @@ describe('port forwards in the browser', { skip: whyNoBrowser }, () => {
     await page.getByRole('heading', { name: 'Pod default/web, port 8080' }).waitFor()
     await page.getByText(/\d+ errors?, the last one: A request had the cookie of the console/).waitFor()
     await checkAccess()
-    await page.setViewportSize({ width: 320, height: 800 })
-    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 320)
-    await page.setViewportSize({ width: 1280, height: 800 })
+    await checkFitsNarrowScreen(page)
     await page.getByRole('button', { name: /^Stop http/ }).click()
     await page.getByRole('heading', { name: 'There are no port forwards' }).waitFor()
     await checkAccess()

@@ -12,7 +12,7 @@ import { until } from '#client/until.ts'
 import { eventually } from '#kits/lib/eventually.ts'
 import type { KubeObject } from '#meta/object.ts'
 
-import { type BrowserBed, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
+import { type BrowserBed, checkFitsNarrowScreen, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
 
 const MARKUP = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
 const ESCAPES = '\u001B[31mred\u001B[0m\u001B]0;title\u0007\u001B[2J'
@@ -105,9 +105,7 @@ describe('hostile kinds, objects and logs in the console', { skip: whyNoBrowser 
   async function checkIsText(): Promise<void> {
     const { page } = bed
     assert.equal(await page.locator('main img:not(.cm-widgetBuffer), main script').count(), 0)
-    await page.setViewportSize({ width: 320, height: 800 })
-    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 320)
-    await page.setViewportSize({ width: 1280, height: 800 })
+    await checkFitsNarrowScreen(page)
     assert.deepEqual(bed.troubles, [])
   }
 
@@ -238,7 +236,7 @@ describe('hostile kinds, objects and logs in the console', { skip: whyNoBrowser 
     await checkIsText()
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox').fill('constructors')
-    await page.getByRole('option').first().waitFor()
+    await page.locator('[role=option][aria-selected=true]', { hasText: /constructors/i }).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('columnheader', { name: MARKUP }).first().waitFor()
   })

@@ -105,7 +105,7 @@ describe('clusters of a management server in the console', { skip: whyNoBrowser 
     await page.getByText('This server could not remove from the cluster').waitFor()
     await page.getByRole('button', { name: 'Done' }).click()
     await page.getByRole('article', { name: 'shop' }).waitFor()
-    assert.equal(await page.getByRole('article', { name: 'old' }).count(), 0)
+    await page.getByRole('article', { name: 'old' }).waitFor({ state: 'detached' })
   })
 
   it('run on the machine of the server: start, stop, fork and remove', async () => {

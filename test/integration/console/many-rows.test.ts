@@ -90,6 +90,7 @@ describe('many rows of a list', { skip: whyNoBrowser }, () => {
   it('are deleted all at once if they fit the filter, also those out of sight', async () => {
     const { page, cluster } = bed
     await bed.open('/core/v1/configmaps?ns=blue&q=half%3Dodd')
+    await page.locator('.state-live', { hasText: /^14 of 29$/ }).waitFor()
     await page.getByLabel('Check all rows').check()
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()

@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 
 import { ensureConsolePage } from '../../../scripts/console-bundle.ts'
-import { follow, launch, whyNoBrowser } from './browser-bed.ts'
+import { follow, goTo, launch, whyNoBrowser } from './browser-bed.ts'
 import { linkIn, start, type Started, dir } from './up-process.ts'
 
 const SCREENSHOTS = process.env['SCREENSHOTS']
@@ -26,9 +26,8 @@ describe('a newcomer in the browser', { skip: whyNoBrowser }, () => {
     const { link } = linkIn(await running.line(/^Console: /))
     const browser = await launch(closing)
     page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage()
-    page.setDefaultTimeout(10_000)
     follow(page, troubles)
-    await page.goto(link)
+    await goTo(page, link)
   })
   after(async () => {
     await closing.disposeAsync()

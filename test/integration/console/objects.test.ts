@@ -121,7 +121,7 @@ describe('the page of an object', { skip: whyNoBrowser }, () => {
     await page.getByText('It owns 1 ReplicaSet, 3 Pods.').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByText(/^Deleted at /).waitFor()
-    assert.equal(await page.getByRole('button', { name: 'Scale' }).count(), 0)
+    await page.getByRole('button', { name: 'Scale' }).waitFor({ state: 'detached' })
     await eventually(
       () =>
         cluster.client.list(Pods, { namespace: 'default', labelSelector: 'app=web' }).then(({ items }) => items.length),
@@ -214,8 +214,8 @@ describe('the page of an object', { skip: whyNoBrowser }, () => {
     await cluster.stop()
     await page.getByText('This is the state of').waitFor()
     assert.equal(await page.getByLabel('Replicas').inputValue(), '7')
-    await page.keyboard.press('Enter')
-    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Replicas').press('Enter')
+    await page.getByRole('dialog').getByRole('alert').waitFor()
   })
 
   it('ran no foreign script and broke no rule of the Content-Security-Policy', () => {

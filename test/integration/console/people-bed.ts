@@ -14,7 +14,7 @@ export interface UserPage {
   /** Shows the page of a path below `/ui`. */
   open(path: string): Promise<void>
   /** The bodies of all responses with data of the server. */
-  readonly bodies: readonly string[]
+  bodies(): Promise<readonly string[]>
   /** The violations that axe finds in both themes, each with the first element. */
   violations(): Promise<readonly string[]>
 }
@@ -22,17 +22,15 @@ export interface UserPage {
 export async function openUserPage(bed: ServerBed, username: string): Promise<UserPage> {
   const page = await bed.openAs(username, '/settings')
   await page.getByRole('navigation', { name: 'Pages' }).waitFor()
-  const bodies: string[] = []
+  const bodies: Promise<string>[] = []
   page.on('response', (response) => {
     if (!/^\/(?:v3|k8s)/.test(new URL(response.url()).pathname)) return
-    response.text().then(
-      (text) => bodies.push(text),
-      () => undefined,
-    )
+    // The browser no longer has those of the page before.
+    bodies.push(response.text().catch(() => ''))
   })
   return {
     page,
-    bodies,
+    bodies: () => Promise.all(bodies),
     open: (path) => bed.show(page, path),
     violations: async () => [...(await violationsOf(page, 'light')), ...(await violationsOf(page, 'dark'))],
   }

@@ -6,7 +6,7 @@ import { Deployments } from '#apis/apps/v1.ts'
 import { ConfigMaps } from '#apis/core/v1.ts'
 import { RoleBindings } from '#apis/rbac/v1.ts'
 
-import { type BrowserBed, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
+import { type BrowserBed, checkFitsNarrowScreen, startBrowserBed, whyNoBrowser } from './browser-bed.ts'
 
 describe('the search over all kinds', { skip: whyNoBrowser }, () => {
   let bed: BrowserBed
@@ -63,13 +63,11 @@ describe('the search over all kinds', { skip: whyNoBrowser }, () => {
       .getByRole('region', { name: 'Pods', exact: true })
       .getByRole('link', { name: /^needle-web-/ })
       .waitFor()
-    assert.equal(await page.getByRole('link', { name: 'needle', exact: true }).count(), 0)
+    await page.getByRole('link', { name: 'needle', exact: true }).waitFor({ state: 'detached' })
     await page.getByRole('searchbox').fill('nothing-has-this-name')
     await page.getByText('No object fits.').waitFor()
     await checkAccess()
-    await page.setViewportSize({ width: 320, height: 800 })
-    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 320)
-    await page.setViewportSize({ width: 1280, height: 800 })
+    await checkFitsNarrowScreen(page)
   })
 
   it('counts kinds that the user may not list', async () => {

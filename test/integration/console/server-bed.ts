@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 
 import { ensureConsolePage } from '../../../scripts/console-bundle.ts'
 import { type ManagementBed, PASSWORD, startManagementBed } from '../management/bed.ts'
-import { follow, launch, violationsOf } from './browser-bed.ts'
+import { follow, goTo, launch, violationsOf } from './browser-bed.ts'
 
 export interface ServerBed extends AsyncDisposable {
   readonly server: ManagementBed
@@ -34,14 +34,7 @@ export async function startServerBed(
     const server = closing.use(await startManagementBed(upPrograms, build, consolePage))
     const browser = await launch(closing)
     const troubles: string[] = []
-    const show = async (page: Page, path: string): Promise<void> => {
-      const load = (): Promise<unknown> => page.goto(`${server.url}/ui${path}`)
-      // Chromium breaks connections when a network interface of the machine comes or goes.
-      await load().catch((error: Error) => {
-        if (!error.message.includes('ERR_NETWORK_CHANGED')) throw error
-        return load()
-      })
-    }
+    const show = (page: Page, path: string): Promise<void> => goTo(page, `${server.url}/ui${path}`)
     const openAs: ServerBed['openAs'] = async (username, path) => {
       // The server has its own authority.
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ignoreHTTPSErrors: true })

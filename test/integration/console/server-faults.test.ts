@@ -6,7 +6,7 @@ import type { APIResponse, Locator, Page } from 'playwright-core'
 
 import { ensureConsolePage } from '../../../scripts/console-bundle.ts'
 import { PASSWORD } from '../management/bed.ts'
-import { follow, launch, whyNoBrowser } from './browser-bed.ts'
+import { follow, goTo, launch, whyNoBrowser } from './browser-bed.ts'
 import { dir, start, type Started } from './up-process.ts'
 
 const AWAY = 'The server cannot be reached'
@@ -29,7 +29,7 @@ describe('pages of a management server that fails', { skip: whyNoBrowser }, () =
     page.setDefaultTimeout(20_000)
     follow(page, troubles)
     const link = /https:\S+first-login\S+/.exec(await running.line(/^Set the password/))?.[0] ?? ''
-    await page.goto(link)
+    await goTo(page, link)
     await page.getByLabel('New password').fill(PASSWORD)
     await page.getByLabel('Repeat the password').fill(PASSWORD)
     await page.getByRole('button').click()
@@ -48,7 +48,7 @@ describe('pages of a management server that fails', { skip: whyNoBrowser }, () =
 
   const kill = (): Promise<void> => running.stop('SIGKILL')
   const comeBack = (): Promise<string> => startServer(new URL(url).host)
-  const open = async (path: string): Promise<void> => void (await page.goto(`${url}/ui${path}`))
+  const open = (path: string): Promise<void> => goTo(page, `${url}/ui${path}`)
   const dialog = (name: string): Locator => page.getByRole('dialog', { name })
 
   async function post(path: string, data: object): Promise<APIResponse> {
