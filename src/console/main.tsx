@@ -7,6 +7,7 @@ import './style/parts.css'
 import './style/objects.css'
 import './style/server.css'
 import './style/people.css'
+import './style/forced-colors.css'
 import { render } from 'preact'
 
 import { App } from './app.tsx'

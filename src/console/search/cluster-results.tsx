@@ -29,13 +29,7 @@ export function ClusterResults({ cluster, title, search, states }: ClusterResult
       {error !== undefined && <p class="words words-bad">{`The cluster cannot be searched: ${error}`}</p>}
       {isDone && error === undefined && found?.groups.length === 0 && <p class="muted">No object fits.</p>}
       {found?.groups.map((group) => (
-        <KindResults
-          key={qualified(group.kind)}
-          cluster={cluster}
-          group={group}
-          states={states}
-          heading={title === undefined ? 'h2' : 'h3'}
-        />
+        <KindResults key={qualified(group.kind)} cluster={cluster} group={group} states={states} within={title} />
       ))}
       {found !== undefined && isDone && <Limits found={found} />}
     </section>
@@ -46,14 +40,16 @@ interface KindResultsProps {
   readonly cluster: string
   readonly group: KindHits
   readonly states: States
-  /** Below the name of the cluster, if the page shows several. */
-  readonly heading: 'h2' | 'h3'
+  /** The name of the cluster, if the page shows several. */
+  readonly within: string | undefined
 }
 
-function KindResults({ cluster, group: { kind, hits, total }, states, heading: Heading }: KindResultsProps): VNode {
+function KindResults({ cluster, group: { kind, hits, total }, states, within }: KindResultsProps): VNode {
   const title = titleOf(kind)
+  const Heading = within === undefined ? 'h2' : 'h3'
+  const label = within === undefined ? title : `${title} of ${within}`
   return (
-    <section class="short-list" aria-label={title}>
+    <section class="short-list" aria-label={label}>
       <header>
         <Heading>
           <Link to={{ page: 'list', cluster, kind }} title={qualified(kind)}>
@@ -62,7 +58,7 @@ function KindResults({ cluster, group: { kind, hits, total }, states, heading: H
         </Heading>
         <span class="state">{total.toLocaleString('en')}</span>
       </header>
-      <div class="short-rows" tabIndex={0} role="region" aria-label={`${title} that fit`}>
+      <div class="short-rows" tabIndex={0} role="region" aria-label={`${label} that fit`}>
         <table>
           <thead>
             <tr>

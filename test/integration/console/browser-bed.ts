@@ -9,7 +9,7 @@ import { userConfig } from '#client/connection/config.ts'
 import { openConnection } from '#client/connection/connection.ts'
 import { type ConsolePort, openConsolePort } from '#component/console/one-cluster/port.ts'
 import { eventually } from '#kits/lib/eventually.ts'
-import { realClock } from '#lib/clock.ts'
+import { type Clock, realClock } from '#lib/clock.ts'
 import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
 import { type ClusterOptions, startCluster, type TestCluster } from '#testing/public-api.ts'
@@ -20,7 +20,7 @@ import type { FakePods } from './pod-ports.ts'
 
 /** What Chromium itself prints about a refused request and about a connection that a server closes or resets. */
 const NETWORK_FAILURE =
-  /^Failed to load resource|^WebSocket connection to '[^']*' failed: (Error during WebSocket handshake: |Error in connection establishment: |Connection closed before |WebSocket is closed before )/
+  /^Failed to load resource|^WebSocket connection to '[^']*' failed: (Error during WebSocket handshake: |Error in connection establishment: |HTTP Authentication failed|Connection closed before |WebSocket is closed before )/
 
 /** The page goes on there after a log-in. */
 export const OVERVIEW: RegExp = /\/ui\/c\/[^/]+$/
@@ -39,6 +39,8 @@ export interface BrowserBed extends AsyncDisposable {
   readonly troubles: readonly string[]
   /** Shows the page of a path below `/ui/c/local`. */
   open(path: string): Promise<void>
+  /** Logs a browser in, once. */
+  newLink(): string
   /** Breaks the WebSockets of the page. */
   dropConnections(): void
   /** The violations that axe finds, each with the first element. */
@@ -48,11 +50,20 @@ export interface BrowserBed extends AsyncDisposable {
 interface LoggedIn {
   readonly page: Page
   readonly origin: string
+  readonly console: OpenConsole
+}
+
+interface OpenConsole extends ConsolePort {
+  /** Of its WebSockets. */
   readonly sockets: ReadonlySet<Duplex>
 }
 
-/** `pods` takes port forwards: simulated nodes run no programs. */
-export async function startBrowserBed(options: ClusterOptions = {}, pods?: FakePods): Promise<BrowserBed> {
+/** `pods` takes port forwards: simulated nodes run no programs. `clock` is that of the console, for its sessions. */
+export async function startBrowserBed(
+  options: ClusterOptions = {},
+  pods?: FakePods,
+  clock: Clock = realClock,
+): Promise<BrowserBed> {
   const closing = new AsyncDisposableStack()
   try {
     const cluster = closing.use(await startCluster(options))
@@ -60,15 +71,15 @@ export async function startBrowserBed(options: ClusterOptions = {}, pods?: FakeP
     const browser = await launch(closing)
     const troubles: string[] = []
     const logIn = async (user?: string): Promise<LoggedIn> => {
-      const console = await openConsole({ cluster, closing, pods }, user)
+      const console = await openConsole({ cluster, closing, pods, clock }, user)
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
       const page = await context.newPage()
       follow(page, troubles)
       await goTo(page, console.link)
       await page.waitForURL(OVERVIEW)
-      return { page, origin: `http://127.0.0.1:${console.port}`, sockets: console.sockets }
+      return { page, origin: `http://127.0.0.1:${console.port}`, console }
     }
-    const { page, origin, sockets } = await logIn()
+    const { page, origin, console } = await logIn()
     return {
       cluster,
       page,
@@ -80,7 +91,8 @@ export async function startBrowserBed(options: ClusterOptions = {}, pods?: FakeP
         return other.page
       },
       open: (path) => goTo(page, `${origin}/ui/c/local${path}`),
-      dropConnections: () => sockets.forEach((socket) => void socket.destroy()),
+      newLink: () => console.link,
+      dropConnections: () => console.sockets.forEach((socket) => void socket.destroy()),
       violations: (theme) => violationsOf(page, theme),
       [Symbol.asyncDispose]: () => closing.disposeAsync(),
     }
@@ -94,12 +106,10 @@ interface Around {
   readonly cluster: TestCluster
   readonly closing: AsyncDisposableStack
   readonly pods: FakePods | undefined
+  readonly clock: Clock
 }
 
-async function openConsole(
-  { cluster, closing, pods }: Around,
-  as?: string,
-): Promise<ConsolePort & { readonly sockets: ReadonlySet<Duplex> }> {
+async function openConsole({ cluster, closing, pods, clock }: Around, as?: string): Promise<OpenConsole> {
   const readFile = (): Promise<string> => Promise.resolve(cluster.kubeconfig)
   const config = await userConfig('kubeconfig', {}, { env: {}, cwd: '/', readFile })
   const user = { ...config.user, ...(as !== undefined && { as }) }
@@ -118,7 +128,7 @@ async function openConsole(
   const stream = { write: (_: string, done: () => void) => done() }
   const sockets = new Set<Duplex>()
   const console = await openConsolePort({
-    clock: realClock,
+    clock,
     random: secureRandom,
     log: createLog({ clock: realClock, stream, errorStream: stream }).logger,
     port: 0,
@@ -141,7 +151,7 @@ async function openConsole(
     onLink: () => Promise.resolve(),
   })
   closing.defer(() => console.close())
-  return { ...console, sockets }
+  return Object.assign(console, { sockets })
 }
 
 export async function launch(closing: AsyncDisposableStack): Promise<Browser> {

@@ -22,7 +22,10 @@ describe('views of a management server', { skip: whyNoBrowser }, () => {
   it('search all clusters, and name those that cannot be searched', async () => {
     const { page } = bed
     await bed.open('/search?q=needle')
-    await page.getByRole('region', { name: 'Services', exact: true }).getByRole('link', { name: 'needle' }).waitFor()
+    await page
+      .getByRole('region', { name: 'Services of local', exact: true })
+      .getByRole('link', { name: 'needle' })
+      .waitFor()
     await page.getByRole('region', { name: 'shop' }).getByText('The cluster cannot be searched').waitFor()
     await page.getByRole('status').getByText('1 object found').waitFor()
     assert.deepEqual(await bed.violations(), [])
