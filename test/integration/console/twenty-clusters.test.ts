@@ -59,10 +59,16 @@ describe('the search over twenty clusters', { skip: whyNoBrowser }, () => {
   })
 })
 
-/** A cluster that has the objects of the other one. The object `needle-shop` has the name of the cluster. */
+const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+const NO_GROUPS = JSON.stringify({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2', items: [] })
+
+/** A cluster that has the objects of the core group of the other one. `needle-shop` has the name of the cluster. */
 async function startClusterLike(plane: ControlPlane, name: string): Promise<EchoCluster> {
   const echo = await startEchoCluster()
   echo.answer = ({ url = '', headers }, response) => {
+    if (url.startsWith('/apis?') || url === '/apis') {
+      return void response.writeHead(200, { 'content-type': DISCOVERY }).end(NO_GROUPS)
+    }
     plane.request('GET', url, undefined, { accept: headers.accept ?? '*/*' }).then(
       ({ status, headers: found, text }) => {
         response

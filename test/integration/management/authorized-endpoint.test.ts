@@ -3,11 +3,13 @@
  * server is away.
  */
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { promisify } from 'node:util'
 
 import { Secrets } from '#apis/core/v1.ts'
 import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
@@ -28,6 +30,7 @@ import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 import { kubeApiAuth } from '../../../src/cmd/management/kube-api-auth.ts'
 import { eventually, type ManagementBed, startManagementBed } from './bed.ts'
 
+const HYPERKUBE = join(import.meta.dirname, '..', '..', '..', 'bin', 'hyperkube')
 const SELF = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 const SELF_REVIEW = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
 
@@ -154,12 +157,14 @@ describe('authorized endpoint of a cluster', () => {
   })
 
   let token = ''
+  const userFile = join(folder, 'user.kubeconfig')
   it('has a context for each of its addresses in the kubeconfig', async () => {
     await setEndpoint({ enabled: true, addresses: [new URL(plane.url).host], certificateAuthority: plane.ca })
     const { text } = await bed.request('POST', `/v3/clusters/${id}/kubeconfig`, { token: jane.token, body: {} })
     assert.match(text, new RegExp(`server: ${plane.url}`))
     assert.match(text, /name: "?shop-127\.0\.0\.1:\d+/)
     ;[, token = ''] = /token: (\S+)/.exec(text) ?? []
+    writeFileSync(userFile, text)
     const all = await bed.request('POST', `/v3/clusters/${id}/kubeconfig`, {
       token: jane.token,
       body: { scope: 'all' },
@@ -304,6 +309,17 @@ describe('authorized endpoint of a cluster', () => {
     assert.equal((await direct(token, 'GET', '/api/v1/secrets')).status, 403)
     assert.equal(ended.length, 3)
     for (const text of ended) assert.equal((await direct(text, 'GET', '/api')).status, 401)
+  })
+
+  it('serves kubectl by the second context of the kubeconfig while the management server is away', async () => {
+    const args = (...more: string[]): string[] => ['kubectl', `--kubeconfig=${userFile}`, ...more]
+    const second = `--context=shop-${new URL(plane.url).host}`
+    const options = { env: { ...process.env, HOME: folder } }
+    const run = promisify(execFile)
+    assert.match((await run(HYPERKUBE, args(second, 'auth', 'whoami'), options)).stdout, new RegExp(jane.name))
+    assert.equal((await run(HYPERKUBE, args(second, 'get', 'nodes'), options)).stderr, 'No resources found\n')
+    await assert.rejects(run(HYPERKUBE, args(second, 'get', 'secrets', '-A'), options), /Forbidden/)
+    await assert.rejects(run(HYPERKUBE, args('get', 'nodes'), options), /refused/)
   })
 
   it('answers from its cache file while the API server is away', async () => {
