@@ -41,6 +41,11 @@ describe('toneOf()', () => {
   for (const [column, text, tone] of cases) {
     it(`returns ${tone} for ${column} ${text}`, () => assert.equal(toneOf(column, text), tone))
   }
+
+  it('returns none for the containers of a pod that has completed', () => {
+    assert.equal(toneOf('Ready', '0/1', ['job-1', '0/1', 'Completed', 0]), undefined)
+    assert.equal(toneOf('Ready', '0/1', ['web-1', '0/1', 'Pending', 0]), 'busy')
+  })
 })
 
 describe('the rows in sight', () => {

@@ -67,7 +67,7 @@ function contentOf({ row, cluster, kind, nowMs }: GridRowProps, column: Column, 
       </Link>
     )
   }
-  const tone = toneOf(column.name, text)
+  const tone = toneOf(column.name, text, row.cells)
   return tone === undefined ? text : <span class={`tone tone-${tone}`}>{text}</span>
 }
 

@@ -10,10 +10,12 @@ const BUSY =
 const BAD =
   /(?:Error|BackOff|Failed|NotReady|Evicted|OOMKilled|Lost|Invalid|Unschedulable|^False$|^Warning$|DeadlineExceeded)/i
 
-export function toneOf(column: string, text: string): Tone | undefined {
+/** `row`: all cells of its row. */
+export function toneOf(column: string, text: string, row: readonly unknown[] = []): Tone | undefined {
   if (!STATE_COLUMNS.has(column)) return undefined
   const [, ready, wanted] = /^(\d+)\/(\d+)$/.exec(text) ?? []
-  if (ready !== undefined) return ready === wanted ? undefined : 'busy'
+  // A pod that has completed is not ready any more, as it should be.
+  if (ready !== undefined) return ready === wanted || row.includes('Completed') ? undefined : 'busy'
   if (BAD.test(text)) return 'bad'
   if (BUSY.test(text)) return 'busy'
   return GOOD.test(text) ? 'good' : undefined

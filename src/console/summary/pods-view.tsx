@@ -92,7 +92,7 @@ function PodRow({ cluster, row, columns }: PodRowProps): VNode {
     <tr>
       {columns.map(({ column, at }) => {
         const text = String(row.cells[at] ?? '')
-        const tone = toneOf(column.name, text)
+        const tone = toneOf(column.name, text, row.cells)
         const to = { apiVersion: 'v1', kind: 'Pod', name, namespace }
         if (at === 0) {
           return (

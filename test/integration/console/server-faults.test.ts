@@ -1,5 +1,6 @@
 /** Tests pages of a management server in a real browser while the server is killed and comes back. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { after, before, describe, it } from 'node:test'
 
 import type { APIResponse, Locator, Page } from 'playwright-core'
@@ -41,8 +42,8 @@ describe('pages of a management server that fails', { skip: whyNoBrowser }, () =
   })
 
   /** Returns the line of its greeting. */
-  function startServer(listen: string): Promise<string> {
-    running = start('server', `--data-dir=${dir}/server`, `--listen=${listen}`)
+  function startServer(listen: string, dataDir = 'server'): Promise<string> {
+    running = start('server', `--data-dir=${dir}/${dataDir}`, `--listen=${listen}`)
     return running.line(/^Ready in/)
   }
 
@@ -117,6 +118,27 @@ describe('pages of a management server that fails', { skip: whyNoBrowser }, () =
     await pages.getByRole('link', { name: 'Roles' }).click()
     await page.getByRole('heading', { name: 'Roles for a cluster' }).waitFor({ timeout: BACK_MS })
   })
+
+  it('go on at a server that was restored in another place, without a new log-in', async () => {
+    await open('/')
+    await page.locator('.state-live').waitFor()
+    await ended(start('server', 'backup', `${dir}/server.tar`, `--data-dir=${dir}/server`))
+    await kill()
+    await page.getByText('Reconnecting').waitFor()
+    await ended(start('server', 'restore', `${dir}/server.tar`, `--data-dir=${dir}/elsewhere`))
+    await startServer(new URL(url).host, 'elsewhere')
+    await post('/v3/clusters', { displayName: 'after the restore' })
+    await page.getByRole('article', { name: 'after the restore' }).waitFor({ timeout: BACK_MS })
+    await page.getByRole('article', { name: 'shop', exact: true }).waitFor()
+    await page.locator('.state-live').waitFor()
+    await open('/users')
+    await page.getByRole('link', { name: 'jane' }).waitFor()
+  })
+
+  async function ended({ child, output }: Started): Promise<void> {
+    if (child.exitCode === null) await once(child, 'close')
+    assert.equal(child.exitCode, 0, output())
+  }
 
   it('have no error of a script', () => assert.deepEqual(troubles, []))
 })
