@@ -68,9 +68,12 @@ export function CellView({ cluster, cell, name }: CellViewProps): VNode | null {
     )
   }
   if (typeof cell === 'object') return <ValueView cluster={cluster} value={cell} name={name} />
-  return <LongText text={String(cell)} name={name} />
+  const text = <LongText text={String(cell)} name={name} />
+  return String(cell).length > SENTENCE ? <div class="sentence">{text}</div> : text
 }
 
+/** Longer texts of a table get room to wrap: on narrow screens the table scrolls. */
+const SENTENCE = 60
 /** Names of objects have at most 253 characters; what stands around them is short. */
 const MAX_LINK = 400
 

@@ -139,7 +139,7 @@ async function takeDialogs(take: Take, page: Page, open: (path: string) => Promi
     await open('/core/v1/pods?ns=shop')
     await page.getByText('talking').first().waitFor()
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox').last().fill('po')
+    await page.getByRole('dialog').getByRole('combobox').fill('po')
     await sleep(realClock, 300)
   })
   await take('14-keys', page, async () => {
