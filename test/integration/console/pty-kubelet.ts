@@ -1,5 +1,5 @@
 /** Answers exec of a fake kubelet with a real shell in a terminal of the kernel (pty) of this machine. */
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
 import type { Exchange } from '#lib/http/exchange.ts'
@@ -34,18 +34,21 @@ export async function answerWithShell(exchange: Exchange): Promise<void> {
   const whole = Promise.all([
     copyInput(stdin, shell.stdin).finally(() => shell.kill('SIGKILL')),
     terminal.promise.then((name) => resize(resizes, name)),
-    new Promise<number>((resolve) => shell.once('close', (ended) => resolve(ended ?? 0))).then(async (code) => {
-      await errors.write(Buffer.from(JSON.stringify(statusOf(code))))
-      for (const one of [errors, stdout]) one.end()
-    }),
+    reportEnd(shell, errors, stdout),
   ])
   // The browser has closed the connection.
   await whole.catch(() => undefined)
 }
 
+async function reportEnd(shell: ChildProcess, errors: SpdyStream, stdout: SpdyStream): Promise<void> {
+  const code = await new Promise<number>((resolve) => shell.once('close', (ended) => resolve(ended ?? 0)))
+  await errors.write(Buffer.from(JSON.stringify(statusOf(code))))
+  for (const one of [errors, stdout]) one.end()
+}
+
 async function copyInput(stdin: SpdyStream, input: NodeJS.WritableStream): Promise<void> {
   input.on('error', () => undefined)
-  for await (const piece of stdin) input.write(piece as Buffer)
+  for await (const piece of stdin) input.write(piece)
   input.end()
 }
 

@@ -69,14 +69,18 @@ async function startClusterLike(plane: ControlPlane, name: string): Promise<Echo
     if (url.startsWith('/apis?') || url === '/apis') {
       return void response.writeHead(200, { 'content-type': DISCOVERY }).end(NO_GROUPS)
     }
-    plane.request('GET', url, undefined, { accept: headers.accept ?? '*/*' }).then(
-      ({ status, headers: found, text }) => {
-        response
-          .writeHead(status, { 'content-type': found.get('content-type') ?? '' })
-          .end(text.replaceAll('needle-shop', `needle-${name}`))
-      },
-      () => response.destroy(),
-    )
+    const copy = async (): Promise<void> => {
+      const {
+        status,
+        headers: found,
+        text,
+      } = await plane.request('GET', url, undefined, {
+        accept: headers.accept ?? '*/*',
+      })
+      response.writeHead(status, { 'content-type': found.get('content-type') ?? '' })
+      response.end(text.replaceAll('needle-shop', `needle-${name}`))
+    }
+    copy().catch(() => response.destroy())
   }
   return echo
 }
