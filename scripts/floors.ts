@@ -36,6 +36,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   apis: ['lib', 'meta'],
   model: ['lib', 'meta', 'cel', 'apis'],
   storage: STATE,
+  // What the store has dropped, in a file of its own.
+  history: [...STATE, 'storage'],
   client: STATE,
   auth: STATE,
   // The parts that every program of a cluster has: a secure port, pages, gates, flags, leader election.
@@ -51,7 +53,16 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   // It repeats decisions of the scheduler and the controllers, with the default gates of component.
   explain: [...COMPONENT, 'auth', 'component', 'reconcile', 'scheduler', 'controllers'],
   // Controllers of the API server itself are clients of it, such as leader-election/.
-  'control-plane': [...SERVING, 'client', 'explain', 'resources', 'admission', 'apiextensions', 'aggregation'],
+  'control-plane': [
+    ...SERVING,
+    'history',
+    'client',
+    'explain',
+    'resources',
+    'admission',
+    'apiextensions',
+    'aggregation',
+  ],
   cri: ['lib', 'apis'],
   containerd: [...STATE, 'cri'],
   kubelet: [...COMPONENT, 'auth', 'component', 'cri'],

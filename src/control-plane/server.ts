@@ -11,6 +11,7 @@ import { bracketed, type BoundPort } from '#component/bound-port.ts'
 import type { LiveFiles } from '#component/live-files.ts'
 import { createCors } from '#component/requests/cors.ts'
 import { createInflight } from '#component/requests/inflight.ts'
+import type { LongHistory } from '#history/long-history.ts'
 import { ProgramError } from '#lib/program.ts'
 import { versionInfo } from '#model/version.ts'
 import type { Backend } from '#storage/backend.ts'
@@ -25,6 +26,7 @@ import { bootstrap, createService, publishIdentity } from './bootstrap.ts'
 import { openEncryption } from './encryption.ts'
 import type { Environment } from './environment.ts'
 import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
+import { openHistory } from './history.ts'
 import { type Access, addKinds, openConnectors } from './kinds.ts'
 import { startCoordinatedElection } from './leader-election/controller.ts'
 import { createPast } from './past/past-server.ts'
@@ -37,6 +39,7 @@ export interface RunningServer {
   readonly port: number
   readonly server: ApiServer
   readonly files: LiveFiles
+  readonly history: LongHistory
   /** Removes the server from the endpoints of the service `kubernetes`. Idempotent. */
   withdraw(): Promise<void>
 }
@@ -64,7 +67,8 @@ export async function assembleServer(
   const parts = await openParts(environment, registry, access, { identities, port })
   const { authorizer } = authorization
   const { serverAddress } = parts
-  const past = createPast(environment, { backend, registry, atRest: resting.atRest, authorizer, serverAddress })
+  const history = await openHistory(environment, { backend, registry, atRest: resting.atRest })
+  const past = createPast(environment, { history, registry, atRest: resting.atRest, authorizer, serverAddress })
   const server = createServer({ ...parts, ...past, aggregated })
   environment.closing.defer(() => server.stop(environment.graceMs ?? environment.settings['request-timeout']))
   await publishIdentity(environment, registry, port)
@@ -75,7 +79,7 @@ export async function assembleServer(
   await service.publish(port)
   startCoordinatedElection(environment, registry, server)
   environment.files.start(() => serving.reload(server))
-  return { host, port, server, files: environment.files, withdraw: () => service.withdraw() }
+  return { host, port, server, files: environment.files, history, withdraw: () => service.withdraw() }
 }
 
 async function openParts(

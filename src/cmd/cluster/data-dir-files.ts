@@ -5,6 +5,7 @@ export const UNFINISHED_RESET = 'reset.unfinished'
 
 const NAMES = [
   'store\\.db(?:[-.].*)?',
+  'history\\.db(?:[-.].*)?',
   'pki',
   'encryption\\.key',
   'cluster\\.(?:json|lock)',

@@ -18,6 +18,7 @@ import { backendFor } from '#cluster/runtime-file.ts'
 import { managerSettings, servingNames, serverSettings } from '#cluster/settings.ts'
 import { bracketed } from '#component/bound-port.ts'
 import { GENERIC_FLAGS } from '#component/flags/general-flags.ts'
+import { STORAGE_FLAGS } from '#component/flags/serving-flags.ts'
 import { ENABLEMENT_FLAGS } from '#control-plane/flags/access-flags.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
@@ -67,6 +68,14 @@ const FLAGS = {
     'secure-port': flag(int, 6443, 'Port of the API server. 0 picks a free port.'),
     'bind-address': flag(string, '127.0.0.1', 'IP address the API server listens on.'),
     ...FEATURES,
+  },
+  history: {
+    history: flag(
+      bool,
+      true,
+      'Keep the changes of all objects for 24 hours, at most 256 MiB: "hyperkube at -2h" and "kubectl history" read them.',
+    ),
+    'history-policy-file': STORAGE_FLAGS['history-policy-file'],
   },
   'controllers and scheduler': {
     controllers: flag(strings, ['*'], 'Controllers to run, as for kube-controller-manager. Empty runs none.'),
@@ -281,6 +290,9 @@ function planOf(
     server: serverSettings(pki, {
       ...given,
       datastore: location,
+      // The objects of a store in memory are gone at the next start.
+      'history-file': flags.history && location !== 'memory' ? join(path, 'history.db') : '',
+      'history-policy-file': flags['history-policy-file'],
       'service-cluster-ip-range': serviceCidr,
       'encryption-key-file': join(path, 'encryption.key'),
       'bind-address': flags['bind-address'],

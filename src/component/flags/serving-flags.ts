@@ -24,6 +24,10 @@ const STORAGE = {
   'etcd-compaction-interval': 'duration =5m0s Age at which old revisions are compacted. 0 disables compaction.',
   'etcd-keyfile': 'string PEM file with the key of --etcd-certfile.',
   'etcd-prefix': 'string =/registry Prefix of all keys in the store. Only "/registry" is supported.',
+  'history-file':
+    'string hyperkube only: SQLite file that keeps the changes of all objects, so that paths below /past reach further back than --etcd-compaction-interval. Empty keeps no history.',
+  'history-policy-file':
+    'string hyperkube only: File with a HistoryPolicy: how long the history is kept, how large it grows, and what it keeps of each resource. Default: 24h, 256Mi, and no values of Secrets.',
   'etcd-servers': 'strings URLs of the etcd cluster (scheme://ip:port), separated by commas.',
   'storage-backend': 'backend Type of the store behind --etcd-servers: "etcd3".',
   'storage-media-type':

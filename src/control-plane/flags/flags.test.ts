@@ -9,6 +9,8 @@ import { APISERVER_FLAGS } from './flags.ts'
 
 /** Flags that upstream does not have: our stores, and removed flags that tools still pass. */
 const OWN = [
+  'history-file',
+  'history-policy-file',
   'datastore',
   'encryption-key-file',
   'cloud-config',

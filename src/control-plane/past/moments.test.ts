@@ -3,18 +3,16 @@ import { describe, it } from 'node:test'
 
 import { requestInfoOf } from '#auth/request-info.ts'
 
-import { isMomentsPath, momentRangeOf, type StoreFigures } from './moments.ts'
+import { isMomentsPath, momentRangeOf } from './moments.ts'
 
-const STORE: StoreFigures = {
-  revision: 90,
-  compactedRevision: 40,
-  sizeBytes: 1000,
-  timeOf: (revision) => (revision < 40 ? undefined : Date.UTC(2026, 0, 1) + revision * 1000),
+const REACH = { first: 40, last: 90, bytes: 1000, gaps: [] }
+const TIMES = {
+  timeOf: (revision: number) => (revision < 3 ? undefined : Date.UTC(2026, 0, 1) + revision * 1000),
 }
 
 describe('MomentRange', () => {
-  it('of a store begins at its compaction', () => {
-    assert.deepEqual(momentRangeOf(STORE), {
+  it('reaches from the oldest revision to the newest', () => {
+    assert.deepEqual(momentRangeOf(TIMES, REACH), {
       kind: 'MomentRange',
       apiVersion: 'hyperkube.io/v1',
       oldest: { resourceVersion: '40', time: '2026-01-01T00:00:40Z' },
@@ -25,14 +23,18 @@ describe('MomentRange', () => {
   })
 
   it('of a store that was never compacted begins at the first revision, whose time may be unknown', () => {
-    assert.deepEqual(momentRangeOf({ ...STORE, compactedRevision: 0 }).oldest, { resourceVersion: '1' })
+    assert.deepEqual(momentRangeOf(TIMES, { ...REACH, first: 0 }).oldest, { resourceVersion: '1' })
   })
 
-  it('reaches as far as the history beside the store', () => {
-    const oldest = { resourceVersion: '3', time: '2025-12-01T00:00:00Z' }
-    const gap = { from: oldest, to: { resourceVersion: '7' }, message: 'the disk was full' }
-    const range = momentRangeOf(STORE, { oldest, bytes: 500, gaps: [gap] })
-    assert.deepEqual([range.oldest, range.bytes, range.gaps], [oldest, 1500, [gap]])
+  it('names its gaps', () => {
+    const gap = { after: 50, until: 57, afterMs: 1, untilMs: 2, reason: 'the disk was full' }
+    assert.deepEqual(momentRangeOf(TIMES, { ...REACH, gaps: [gap] }).gaps, [
+      {
+        from: { resourceVersion: '50', time: '2026-01-01T00:00:50Z' },
+        to: { resourceVersion: '57', time: '2026-01-01T00:00:57Z' },
+        message: 'the disk was full',
+      },
+    ])
   })
 
   it('has one path', () => {

@@ -1,7 +1,9 @@
 /** Describes the moments that the past can be read at: `GET /apis/hyperkube.io/v1/moments`. Pure. */
 import type { RequestInfo } from '#auth/request-info.ts'
+import type { LongHistory, Reach } from '#history/long-history.ts'
+import type { Gap } from '#history/recorded-change.ts'
 import { timeOf } from '#meta/time.ts'
-import type { Backend, BackendHealth, Revision } from '#storage/backend.ts'
+import type { Revision } from '#storage/backend.ts'
 
 export interface PointInTime {
   readonly resourceVersion: string
@@ -18,49 +20,45 @@ export interface MomentRange {
   /** Of the present state and its history together. */
   readonly bytes: number
   /** In order of time. */
-  readonly gaps: readonly Gap[]
+  readonly gaps: readonly UnreadableRange[]
 }
 
 /** A part of the range that cannot be read. */
-interface Gap {
+export interface UnreadableRange {
   readonly from: PointInTime
   readonly to: PointInTime
   /** For people. */
   readonly message: string
 }
 
-/** The figures of a history beside the store. */
-interface HistoryFigures {
-  readonly oldest: PointInTime
-  readonly bytes: number
-  readonly gaps: readonly Gap[]
-}
-
-export type StoreFigures = Pick<BackendHealth, 'revision' | 'compactedRevision' | 'sizeBytes'> & Pick<Backend, 'timeOf'>
+type Times = Pick<LongHistory, 'timeOf'>
 
 export function isMomentsPath({ group, version, resource, name, subresource, moment }: RequestInfo): boolean {
   const isNamed = name !== '' || subresource !== '' || moment !== undefined
   return group === 'hyperkube.io' && version === 'v1' && resource === 'moments' && !isNamed
 }
 
-/** Without `history`: of the store alone. */
-export function momentRangeOf(store: StoreFigures, history?: HistoryFigures): MomentRange {
+export function momentRangeOf(times: Times, reach: Reach): MomentRange {
   return {
     kind: 'MomentRange',
     apiVersion: 'hyperkube.io/v1',
-    oldest: history?.oldest ?? oldestOf(store),
-    newest: pointOf(store, store.revision),
-    bytes: store.sizeBytes + (history?.bytes ?? 0),
-    gaps: history?.gaps ?? [],
+    oldest: oldestOf(times, reach),
+    newest: pointOf(times, reach.last),
+    bytes: reach.bytes,
+    gaps: reach.gaps.map((gap) => unreadable(times, gap)),
   }
 }
 
 /** The state after the compaction is the first that can be read. */
-export function oldestOf(store: StoreFigures): PointInTime {
-  return pointOf(store, Math.max(1, store.compactedRevision))
+export function oldestOf(times: Times, { first }: Reach): PointInTime {
+  return pointOf(times, Math.max(1, first))
 }
 
-export function pointOf(store: Pick<Backend, 'timeOf'>, revision: Revision): PointInTime {
-  const timeMs = store.timeOf(revision)
+export function pointOf(times: Times, revision: Revision): PointInTime {
+  const timeMs = times.timeOf(revision)
   return { resourceVersion: String(revision), ...(timeMs !== undefined && { time: timeOf(timeMs) }) }
+}
+
+export function unreadable(times: Times, { after, until, reason }: Gap): UnreadableRange {
+  return { from: pointOf(times, after), to: pointOf(times, until), message: reason }
 }

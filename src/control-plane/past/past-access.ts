@@ -1,5 +1,5 @@
 /**
- * Decides who may read the past. A user needs the permission to read the past at all, and the present permission for the
+ * Decides who may read the past, and who may make the history forget. A user needs the permission to read the past at all, and the present permission for the
  * request. In a namespace, a user without that permission in all namespaces also needs it by the rules of that time. A namespace
  * that was deleted and created again shows such users nothing of its predecessor.
  */
@@ -13,6 +13,8 @@ import { isPastRange } from './past-moment.ts'
 
 /** The permission to read the past at all: no default role but cluster-admin has it. */
 const MOMENTS: Access = resourceAccess({ verb: 'get', group: 'hyperkube.io', version: 'v1', resource: 'moments' })
+/** The permission to make the history forget. */
+const FORGET: Access = { ...MOMENTS, verb: 'delete' }
 
 export interface PastNamespaces {
   /** RBAC by the roles and bindings of that time. */
@@ -36,6 +38,9 @@ export function createPastAccess({ authorizer, uidOf, withPastState }: PastAcces
   const decide = async (user: User, { moment = '', ...access }: RequestInfo): Promise<Decision> => {
     if (!(await authorizeNow(user, MOMENTS)).allowed)
       return refusal('only users who may get moments.hyperkube.io may read it')
+    const isForgetting = access.verb === 'delete' || access.verb === 'deletecollection'
+    if (isForgetting && !(await authorizeNow(user, FORGET)).allowed)
+      return refusal('only users who may delete moments.hyperkube.io may make it forget')
     const decision = await authorizeNow(user, access)
     if (!decision.allowed || !access.isResource || access.namespace === '') return decision
     if ((await authorizeNow(user, { ...access, namespace: '' })).allowed) return decision

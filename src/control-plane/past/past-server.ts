@@ -6,25 +6,26 @@ import type { Authorizer } from '#auth/authorizer.ts'
 import type { RequestInfo } from '#auth/request-info.ts'
 import { type Answer, type Call, isUpgrade, isWhole } from '#component/requests/call.ts'
 import { notFoundPage } from '#component/requests/not-found-page.ts'
+import type { LongHistory } from '#history/long-history.ts'
+import { HistoryGapError } from '#history/recorded-change.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Moment } from '#lib/time/moment.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { badRequestError, failure, resourceExpiredError } from '#meta/status-errors.ts'
-import { type Backend, type HealthOptions, type Revision, StorageError } from '#storage/backend.ts'
+import { type Revision, StorageError } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
-import { prepareValues } from '#storage/encryption/prepared-backend.ts'
 import { revisionOf } from '#storage/revision-of.ts'
 
 import type { Environment } from '../environment.ts'
-import { listChanges } from './changes.ts'
-import { isMomentsPath, momentRangeOf, oldestOf, type StoreFigures } from './moments.ts'
+import { keysOf, listChanges } from './changes.ts'
+import { isMomentsPath, momentRangeOf, oldestOf } from './moments.ts'
 import { createPastAccess, type PastNamespaces } from './past-access.ts'
 import { isPastRange, parsePastMoment, parsePastRange } from './past-moment.ts'
 import type { PastState } from './past-state.ts'
 import { PastStates } from './past-states.ts'
 
 export interface PastOptions {
-  readonly backend: Backend
+  readonly history: LongHistory
   readonly registry: Registry
   readonly atRest: AtRest
   /** The present rules. */
@@ -52,7 +53,7 @@ class PastServer {
   readonly #states: PastStates
 
   constructor(environment: Environment, options: PastOptions) {
-    const { backend } = options
+    const { history } = options
     this.#options = options
     this.#clock = environment.clock
     this.#states = new PastStates({
@@ -63,7 +64,7 @@ class PastServer {
         return openPast(environment, options, plan)
       },
       parse: (text) => parsePastMoment(text, environment.clock.now()),
-      revisionOf: ({ moment }) => revisionOf(backend, moment),
+      revisionOf: ({ moment }) => revisionOf(history, moment),
       onError: (error) => environment.log.error(error, 'Failed to close a past state'),
     })
     environment.closing.defer(() => this.#states.close())
@@ -72,14 +73,17 @@ class PastServer {
   /** Answers with the range of moments. */
   async moments(call: Call): Promise<Answer> {
     if (!isReading(call)) throw readOnly()
-    const body = Buffer.from(encodeJson(momentRangeOf(await this.#store())))
+    const { history } = this.#options
+    const body = Buffer.from(encodeJson(momentRangeOf(history, await history.reach())))
     return { status: 200, contentType: 'application/json', body }
   }
 
   async answer(call: Call): Promise<Answer> {
-    if (!isReading(call)) throw readOnly()
     const { moment = '' } = call.info
+    const isForgetting = call.method === 'DELETE' && isPastRange(moment)
+    if (!isForgetting && !isReading(call)) throw readOnly()
     try {
+      if (isForgetting) return await this.#forget(call, moment)
       return isPastRange(moment) ? await this.#changes(call, moment) : await this.#state(call, moment)
     } catch (error) {
       return this.#explain(error)
@@ -109,26 +113,42 @@ class PastServer {
     }
   }
 
+  /** Deletes the changes of an object or a collection from the history file. */
+  async #forget({ info, user }: Call, moments: string): Promise<Answer> {
+    const { history, registry } = this.#options
+    const range = parsePastRange(moments, this.#clock.now())
+    if (!info.isResource || info.subresource !== '') throw badRequestError('only objects and collections have changes')
+    const { labelSelector = '', fieldSelector = '' } = info
+    if (labelSelector + fieldSelector !== '') throw badRequestError('the history cannot forget by labels or fields')
+    const { first } = await history.reach({ withoutSizes: true })
+    if (earliestOf(history, range.from) > first)
+      throw badRequestError('the history forgets from its beginning: the moments must begin with "rv:0.."')
+    const view = registry.find(info)
+    if (view === undefined) return notFoundPage()
+    const count = await history.forget(keysOf(info, view), revisionOf(history, range.to), user.name)
+    if (count === undefined) throw readOnly()
+    // Open states still have the objects.
+    await this.#states.closeAll()
+    const message = `the history has forgotten ${count} changes; the store keeps those of the last minutes until it compacts them`
+    const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', message, code: 200 }
+    return { status: 200, contentType: 'application/json', body: Buffer.from(JSON.stringify(status)) }
+  }
+
   async #changes(call: Call, moments: string): Promise<Answer> {
     const { info } = call
     const range = parsePastRange(moments, this.#clock.now())
     const hasChanges = info.isResource && (info.verb === 'get' || info.verb === 'list') && info.subresource === ''
     if (!hasChanges) throw badRequestError('only objects and collections have changes')
     if (hasSelectors(info)) throw badRequestError('changes cannot be selected by labels or fields')
-    const { backend, atRest, registry } = this.#options
-    const { compactedRevision } = await backend.health()
-    const from = Math.max(compactedRevision, earliestOf(backend, range.from))
-    const to = revisionOf(backend, range.to)
-    const source = { backend: prepareValues(backend, atRest), trail: registry.services.trail, from, to }
+    const { history, atRest, registry } = this.#options
+    const { first, gaps } = await history.reach({ withoutSizes: true })
+    const from = Math.max(first, earliestOf(history, range.from))
+    const to = revisionOf(history, range.to)
+    const source = { history, atRest, gaps, trail: registry.services.trail, from, to }
     return this.#withState(`rv:${to}`, async (state) => {
       const view = state.registry.find(info)
       return view === undefined ? notFoundPage() : listChanges(call, view, source)
     })
-  }
-
-  async #store(options?: HealthOptions): Promise<StoreFigures> {
-    const { backend } = this.#options
-    return { ...(await backend.health(undefined, options)), timeOf: (revision) => backend.timeOf(revision) }
   }
 
   /** Throws 410 if the store does not have the state. */
@@ -136,7 +156,9 @@ class PastServer {
     if (!(error instanceof StorageError)) throw error
     if (error.code === 'future-revision') throw resourceExpiredError(error.message)
     if (error.code !== 'compacted') throw error
-    const { resourceVersion, time } = oldestOf(await this.#store({ withoutSizes: true }))
+    if (error instanceof HistoryGapError) throw resourceExpiredError(error.message)
+    const { history } = this.#options
+    const { resourceVersion, time } = oldestOf(history, await history.reach({ withoutSizes: true }))
     const isRevision = error.compactedRevision !== undefined
     const what = isRevision ? 'The history of the cluster does not reach back to this revision' : error.message
     const since = time === undefined ? '' : `${time}, `
@@ -150,8 +172,8 @@ function hasSelectors({ name, fieldSelector = '', labelSelector = '' }: RequestI
 }
 
 /** 0: before everything that the store knows. */
-function earliestOf(backend: Backend, moment: Moment): Revision {
-  return 'revision' in moment ? moment.revision : (backend.revisionAt(moment.timeMs) ?? 0)
+function earliestOf(history: LongHistory, moment: Moment): Revision {
+  return 'revision' in moment ? moment.revision : (history.revisionAt(moment.timeMs) ?? 0)
 }
 
 function uidsIn(registry: Registry): (namespace: string) => Promise<string | undefined> {

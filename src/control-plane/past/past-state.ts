@@ -1,6 +1,6 @@
 /**
  * The state of the cluster at a revision, as an API server would show it: the kinds, objects and access rules of that time,
- * with the present handlers. It is a fork of the store, so nothing that happens here reaches the cluster.
+ * with the present handlers. Its store is another one, so nothing that happens here reaches the cluster.
  */
 import { startServing } from '#apiextensions/serving.ts'
 import { createReader } from '#apiserver/apiserver.ts'
@@ -11,11 +11,12 @@ import type { Authorizer } from '#auth/authorizer.ts'
 import { createAuthorizer } from '#auth/authorizers/index.ts'
 import { RbacIndex } from '#auth/authorizers/rbac/rbac.ts'
 import type { Answer, Call } from '#component/requests/call.ts'
+import type { LongHistory } from '#history/long-history.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 import { versionInfo } from '#model/version.ts'
-import { type Backend, type Revision, StorageError } from '#storage/backend.ts'
+import { type Revision, StorageError } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import { prepareValues } from '#storage/encryption/prepared-backend.ts'
 
@@ -24,7 +25,7 @@ import { addStoredKinds } from '../kinds.ts'
 import { createRegistry } from '../registry.ts'
 import { createServiceParts } from '../service-parts.ts'
 import { playingClock, standingClock } from './past-clock.ts'
-import { withoutSecretValues } from './past-secrets.ts'
+import { forPastStates } from './past-values.ts'
 import { play } from './play.ts'
 
 export interface PastPlan {
@@ -36,7 +37,7 @@ export interface PastPlan {
 }
 
 export interface PastParts {
-  readonly backend: Backend
+  readonly history: LongHistory
   readonly atRest: AtRest
   readonly serverAddress: string
 }
@@ -51,17 +52,17 @@ export interface PastState extends AsyncDisposable {
   answer(call: Call): Promise<Answer> | Answer | undefined
 }
 
-/** Fails with the StorageError of `fork` if the store does not have the revision. */
+/** Fails with StorageError `compacted` if the history does not have the revision. */
 export async function openPast(
   environment: Environment,
-  { backend, atRest, serverAddress }: PastParts,
-  { revision, speed, timeMs = backend.timeOf(revision) ?? environment.clock.now() }: PastPlan,
+  { history, atRest, serverAddress }: PastParts,
+  { revision, speed, timeMs = history.timeOf(revision) ?? environment.clock.now() }: PastPlan,
 ): Promise<PastState> {
   await using opening = new AsyncDisposableStack()
   const { log } = environment
   const random = createSeededRandom(revision)
   // Leases of the store must not end here.
-  const fork = await backend.fork({ revision, clock: createVirtualClock(timeMs), random })
+  const fork = await history.stateAt({ revision, clock: createVirtualClock(timeMs), random })
   opening.defer(() => fork.close())
   // Lists at older revisions would pass the access rules of this one.
   await fork.compact(revision)
@@ -70,7 +71,7 @@ export async function openPast(
   const own = { ...environment, clock, random, closing: opening, metrics: createServerMeters() }
   const registry = createRegistry(own, {
     backend: prepareValues(fork, atRest),
-    atRest: withoutSecretValues(atRest),
+    atRest: forPastStates(atRest),
     admission: () => admitAll,
   })
   const roles = new RbacIndex()
@@ -88,7 +89,7 @@ export async function openPast(
   if (speed !== undefined) {
     const stop = new AbortController()
     opening.defer(() => stop.abort())
-    const playing = play({ from: backend, into: fork, revision, clock, speed, signal: stop.signal })
+    const playing = play({ from: history, into: fork, revision, clock, speed, signal: stop.signal })
     playing.catch((error: unknown) => {
       if (stop.signal.aborted) return
       const isDropped = error instanceof StorageError && error.code === 'compacted'

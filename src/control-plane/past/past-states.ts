@@ -83,6 +83,11 @@ export class PastStates {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#timer.cancel()
+    await this.closeAll()
+  }
+
+  /** Ends their requests. */
+  async closeAll(): Promise<void> {
     await Promise.all([...this.#open].map((entry) => this.#remove(...entry)))
   }
 

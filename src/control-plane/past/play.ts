@@ -1,10 +1,11 @@
-/** Plays the changes after a moment into a fork of the store, at the pace at which they happened or faster. */
+/** Plays the changes after a moment into another store, at the pace at which they happened or faster. */
+import type { LongHistory } from '#history/long-history.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 import { type Backend, prefixEnd, type Revision, type StorageEvent, type Write } from '#storage/backend.ts'
 
 export interface PlayOptions {
-  readonly from: Backend
-  /** A fork of it at `revision`, which has no other writer. */
+  readonly from: Pick<LongHistory, 'changes' | 'timeOf'>
+  /** A store with its state at `revision`, which has no other writer. */
   readonly into: Backend
   readonly revision: Revision
   /** Its `now` is the time up to which changes are played. */
@@ -13,9 +14,9 @@ export interface PlayOptions {
   readonly signal: AbortSignal
 }
 
-/** Ends with the signal's reason, or with `compacted` if the store drops the changes first. */
+/** Ends with the signal's reason, or with `compacted` if the history drops the changes first or has a gap. */
 export async function play({ from, into, revision, clock, speed, signal }: PlayOptions): Promise<never> {
-  for await (const { events } of from.watch({ start: '', end: prefixEnd(''), from: revision + 1, signal })) {
+  for await (const { events } of from.changes({ start: '', end: prefixEnd(''), from: revision + 1, signal })) {
     for (const [changed, part] of Map.groupBy(events, ({ modRevision }) => modRevision)) {
       const dueMs = from.timeOf(changed) ?? 0
       const waitMs = (dueMs - clock.now()) / speed

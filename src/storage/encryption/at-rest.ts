@@ -48,6 +48,11 @@ export interface Rule {
 }
 
 const SEALED = Buffer.from('k8s:enc:')
+
+export function isSealed(value: Uint8Array): boolean {
+  return isAt(value, 0, SEALED)
+}
+
 const PLAIN: readonly Provider[] = [{ sealer: undefined, prefix: Buffer.alloc(0) }]
 
 /** For providers that need only their keys; `openProviders` opens others. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 
 import type { User } from '#auth/user.ts'
-import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { createVirtualClock, realClock, sleep, type VirtualClock } from '#lib/clock.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { yieldToEventLoop } from '#lib/time-slicing.ts'
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '#testing/control-plane.ts'
@@ -55,6 +55,8 @@ export interface Bed extends AsyncDisposable {
   revision(): Promise<number>
   /** Waits until nothing is left to do at this time. */
   settle(): Promise<void>
+  /** Waits until the history file has everything, and drops the past from the store. */
+  leaveToHistory(): Promise<void>
 }
 
 const MAX_BYTES = 64 << 20
@@ -99,8 +101,21 @@ export async function startBed({ settings, ...options }: ControlPlaneOptions = {
     },
     revision: () => plane.running.server.registry.services.backend.currentRevision(),
     settle: () => clock.advance(0),
+    leaveToHistory: () => leaveToHistory(plane, clock),
     [Symbol.asyncDispose]: () => stop(plane, clock),
   }
+}
+
+async function leaveToHistory({ running: { server, history } }: ControlPlane, clock: VirtualClock): Promise<void> {
+  const { backend } = server.registry.services
+  const revision = await backend.currentRevision()
+  // The thread of the history works in real time.
+  for (let tries = 0; history.recordedUntil < revision; tries++) {
+    assert.ok(tries < 1000, `the history has ${history.recordedUntil} of ${revision} revisions`)
+    await clock.advance(300)
+    await sleep(realClock, 5)
+  }
+  await backend.compact(await backend.currentRevision())
 }
 
 function follow(response: HttpResponse, leaving: AbortController): OpenWatch {

@@ -3,7 +3,12 @@
  * annotation, and deleted. Whatever the form of the answer or of the stored bytes, none of its values comes back.
  */
 import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
+import { zstdDecompressSync } from 'node:zlib'
 
 import { type RawData, WebSocket } from 'ws'
 
@@ -44,9 +49,10 @@ const STORINGS: readonly Storing[] = [
   { name: 'encrypted protobuf', isProtobuf: true, isEncrypted: true },
 ]
 
-function startStoring({ isProtobuf, isEncrypted }: Storing): Promise<Bed> {
+function startStoring({ isProtobuf, isEncrypted }: Storing, historyFile = ''): Promise<Bed> {
   return startBed({
     settings: {
+      'history-file': historyFile,
       ...(isProtobuf && { 'storage-media-type': PROTOBUF }),
       ...(isEncrypted && { 'encryption-provider-config': 'encryption.yaml' }),
     },
@@ -222,6 +228,14 @@ async function searchSocket(bed: Bed, search: Search, revision: number): Promise
   await turns()
 }
 
+/** All that a closed history file has, compressed and not. */
+function bytesOf(file: string): Buffer {
+  using db = new DatabaseSync(file, { readOnly: true })
+  const rows = db.prepare('SELECT changes FROM run UNION ALL SELECT changes FROM block').all()
+  assert.ok(rows.length > 0)
+  return Buffer.concat([readFileSync(file), ...rows.map(({ changes }) => zstdDecompressSync(changes as Uint8Array))])
+}
+
 describe('the values of Secrets', () => {
   for (const storing of STORINGS) {
     it(`are in no answer of the past of a store with ${storing.name}`, async (t) => {
@@ -245,6 +259,29 @@ describe('the values of Secrets', () => {
       await searchSocket(bed, search, life.revisions[0] ?? 0)
       assert.ok(await today(), 'reading the past has changed a present answer')
       t.diagnostic(`${search.answers} answers`)
+    })
+
+    it(`are in no answer and no byte of the history of a store with ${storing.name}`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'past-secrets-'))
+      t.after(() => rmSync(folder, { recursive: true, force: true }))
+      const file = join(folder, 'history.db')
+      const bed = await startStoring(storing, file)
+      t.after(() => bed[Symbol.asyncDispose]())
+      const life = await live(bed)
+      await bed.leaveToHistory()
+      const search = new Search(life)
+      const names = new Search({ ...life, values: ['canary'] })
+      for (const revision of life.revisions) await searchAnswers(bed, search, revision)
+      await searchChanges(bed, search, life.revisions[0] ?? 0)
+      await searchWatches(bed, search, life.revisions[0] ?? 0)
+      assert.ok(
+        names.has((await bed.send(past(`rv:${life.revisions[1]}`, SECRET))).bytes),
+        'the history has the Secret',
+      )
+      await bed[Symbol.asyncDispose]()
+      const bytes = bytesOf(file)
+      assert.ok(names.has(bytes), 'the search finds what the file has')
+      search.check(bytes, 'the history file')
     })
   }
 })

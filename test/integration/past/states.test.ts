@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 
 import { createSeededRandom, type Random } from '#lib/random.ts'
 
@@ -151,15 +151,21 @@ async function record(bed: Bed, random: Random): Promise<Recorder> {
 describe('the past of random writes', () => {
   const folder = mkdtempSync(join(tmpdir(), 'past-states-'))
 
-  for (const datastore of ['memory', `sqlite:${join(folder, 'store.db')}`]) {
-    const name = datastore.split(':')[0]
+  after(() => rmSync(folder, { recursive: true, force: true }))
+  const stores = [
+    { name: 'memory', settings: { datastore: 'memory' } },
+    { name: 'sqlite', settings: { datastore: `sqlite:${join(folder, 'store.db')}` } },
+    { name: 'only a history file', settings: { datastore: 'memory', 'history-file': join(folder, 'history.db') } },
+  ]
+
+  for (const { name, settings } of stores) {
     it(`shows at every revision and time what the API showed then, with ${name}`, async (t) => {
-      if (name === 'sqlite') t.after(() => rmSync(folder, { recursive: true, force: true }))
       const random = createSeededRandom(SEED)
-      await using bed = await startBed({ settings: { datastore } })
+      await using bed = await startBed({ settings })
       const recorder = await record(bed, random)
       // Between the last write and now.
       await bed.clock.advance(60_000)
+      if ('history-file' in settings) await bed.leaveToHistory()
       const reader = new Reader(bed, random, recorder.shown)
       for (let read = 0; read < READS; read++) await reader.compare(draw(random, recorder, bed.clock.now()))
       t.diagnostic(`${recorder.shown.length} states, ${READS} moments, ${reader.compared} answers`)

@@ -67,14 +67,14 @@ export const PAST_DEFENCES: readonly Defence[] = [
   },
   {
     attack: 'values of Secrets that were deleted',
-    file: `${PAST}/past-secrets.ts`,
+    file: `${PAST}/past-values.ts`,
     text: "map((name) => [name, ''])",
     without: 'map((name) => [name, data[name]])',
     test: [`${FUZZ}/secrets.test.ts`, ''],
   },
   {
     attack: 'values of Secrets in the annotation of kubectl apply',
-    file: `${PAST}/past-secrets.ts`,
+    file: `${PAST}/past-values.ts`,
     text: 'const { [LAST_APPLIED]: _, ...annotations }',
     without: 'const { [`${LAST_APPLIED}-`]: _, ...annotations }',
     test: [`${FUZZ}/secrets.test.ts`, ''],

@@ -1,0 +1,78 @@
+/** Starts the thread that owns a history file, and calls it. */
+import { Worker } from 'node:worker_threads'
+
+import { StorageError } from '#storage/backend.ts'
+
+import type { CallName, Calls, FromThread, PlainError, ThreadSettings, ToThread } from './messages.ts'
+import { HistoryGapError } from './recorded-change.ts'
+
+/** The worker's program: in this folder in the sources, and flat in the bundle. */
+function workerUrl(): URL {
+  const isSource = import.meta.url.endsWith('.ts')
+  return new URL(isSource ? './history.worker.ts' : './history-history.worker.js', import.meta.url)
+}
+
+/** Enough for the changes that are sorted at once. */
+const resourceLimits = { maxYoungGenerationSizeMb: 2 }
+
+interface Waiting {
+  readonly resolve: (result: never) => void
+  readonly reject: (error: Error) => void
+}
+
+export class HistoryThread {
+  readonly #worker: Worker
+  readonly #waiting = new Map<number, Waiting>()
+  #count = 0
+  #isEnded = false
+  /** Resolves when the thread has ended for any reason. */
+  readonly ended: Promise<void>
+
+  constructor(settings: ThreadSettings) {
+    this.#worker = new Worker(workerUrl(), { workerData: settings, name: 'history', resourceLimits })
+    this.#worker.on('message', (answer: FromThread) => this.#deliver(answer))
+    let cause: unknown
+    this.#worker.on('error', (error) => (cause = error))
+    this.ended = new Promise((resolve) => {
+      this.#worker.on('exit', () => {
+        this.#isEnded = true
+        const reason = cause instanceof Error ? `: ${cause.message}` : ''
+        const error = new StorageError('unavailable', `The thread of the history has ended${reason}`, { cause })
+        for (const { reject } of this.#waiting.values()) reject(error)
+        this.#waiting.clear()
+        resolve()
+      })
+    })
+  }
+
+  call<Name extends CallName>(name: Name, ...args: Calls[Name]['arguments']): Promise<Calls[Name]['result']> {
+    if (this.#isEnded) return Promise.reject(new StorageError('unavailable', 'The thread of the history has ended'))
+    const id = this.#count++
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject })
+      this.#worker.postMessage({ id, name, arguments: args } satisfies ToThread)
+    })
+  }
+
+  /** Finishes the calls before. */
+  async close(): Promise<void> {
+    await this.call('close').catch(() => undefined)
+    await this.ended
+  }
+
+  async kill(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #deliver({ id, result, error }: FromThread): void {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (error === undefined) waiting?.resolve(result as never)
+    else waiting?.reject(fromPlain(error))
+  }
+}
+
+function fromPlain({ message, code = 'unavailable', compactedRevision, gap }: PlainError): StorageError {
+  if (gap !== undefined) return new HistoryGapError(gap)
+  return new StorageError(code, message, compactedRevision === undefined ? {} : { compactedRevision })
+}
