@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { runClusters } from './clusters.ts'
 import { lineOf, runCost } from './cost/cost.ts'
 import { runFuzz } from './fuzz/fuzz.ts'
+import { runHistory } from './history.ts'
 import { ATTACKS } from './hostile/attacks.ts'
 import { besiege, phaseRow, tableHead } from './hostile/hostile.ts'
 import { type KillsOptions, runKills } from './kills.ts'
@@ -25,6 +26,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   fuzz,
   cost,
   kills,
+  history,
   terms,
   suite,
   managers: inRounds(runManagers, '100'),
@@ -135,6 +137,34 @@ async function kills(args: readonly string[]): Promise<boolean> {
       `start to /readyz ${spread(report.readyMs)}, ${load()}`,
   )
   return report.problems.length === 0
+}
+
+async function history(args: readonly string[]): Promise<boolean> {
+  const options = {
+    seconds: text('60'),
+    every: text('20'),
+    samples: text('100'),
+    seed: text('1'),
+    writers: text('2'),
+    built: { type: 'boolean', default: false },
+  } as const
+  const { values } = parseArgs({ args: [...args], options })
+  const report = await runHistory({
+    seconds: Number(values.seconds),
+    killEverySeconds: Number(values.every),
+    samples: Number(values.samples),
+    seed: Number(values.seed),
+    writers: Number(values.writers),
+    isBuilt: values.built,
+    progress: (done) => console.log(done),
+  })
+  complain(report.problems)
+  console.log(
+    `${report.kills} kills, seed ${values.seed}: ${report.problems.length} problems, ${report.gaps} gaps; ` +
+      `${report.acknowledged} acknowledged writes, ${report.compared} past states compared, ` +
+      `${report.fileBytes} bytes of history; a past state opened in ${spread(report.readMs)}, ${load()}`,
+  )
+  return report.problems.length === 0 && report.gaps === 0
 }
 
 async function terms(args: readonly string[]): Promise<boolean> {
