@@ -5,7 +5,15 @@ import { StorageError } from '#storage/backend.ts'
 
 import { encodeChanges } from './change-bytes.ts'
 import { HistoryFile, type Run } from './history-file.ts'
-import type { CallName, Calls, FromThread, PlainError, ThreadSettings, ToThread } from './messages.ts'
+import {
+  buffersIn,
+  type CallName,
+  type Calls,
+  type FromThread,
+  type PlainError,
+  type ThreadSettings,
+  type ToThread,
+} from './messages.ts'
 import { encodeTimes } from './packed-times.ts'
 import { HistoryGapError } from './recorded-change.ts'
 
@@ -38,7 +46,8 @@ export function runHistory(port: MessagePort, settings: ThreadSettings): void {
     },
   }
   port.on('message', ({ id, name, arguments: args }: ToThread) => {
-    port.postMessage({ id, ...answerOf(() => (answers[name] as (...args: readonly unknown[]) => unknown)(...args)) })
+    const answer = answerOf(() => (answers[name] as (...args: readonly unknown[]) => unknown)(...args))
+    port.postMessage({ id, ...answer }, buffersIn([answer.result]))
   })
 }
 

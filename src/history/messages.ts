@@ -44,6 +44,14 @@ export interface FromThread {
   readonly error?: PlainError
 }
 
+/** Of changes in a call or a result: the message takes them along without a copy. */
+export function buffersIn(parts: readonly unknown[]): ArrayBuffer[] {
+  return parts.flatMap((part) => {
+    const bytes = (part as Partial<Run> | undefined)?.changes ?? part
+    return bytes instanceof Uint8Array ? [bytes.buffer as ArrayBuffer] : []
+  })
+}
+
 /** An error that a message can carry. */
 export interface PlainError {
   readonly message: string

@@ -3,14 +3,16 @@ import { Worker } from 'node:worker_threads'
 
 import { StorageError } from '#storage/backend.ts'
 
-import type { CallName, Calls, FromThread, PlainError, ThreadSettings, ToThread } from './messages.ts'
+import {
+  buffersIn,
+  type CallName,
+  type Calls,
+  type FromThread,
+  type PlainError,
+  type ThreadSettings,
+  type ToThread,
+} from './messages.ts'
 import { HistoryGapError } from './recorded-change.ts'
-
-/** The worker's program: in this folder in the sources, and flat in the bundle. */
-function workerUrl(): URL {
-  const isSource = import.meta.url.endsWith('.ts')
-  return new URL(isSource ? './history.worker.ts' : './history-history.worker.js', import.meta.url)
-}
 
 /** Enough for the changes that are sorted at once. */
 const resourceLimits = { maxYoungGenerationSizeMb: 2 }
@@ -29,7 +31,11 @@ export class HistoryThread {
   readonly ended: Promise<void>
 
   constructor(settings: ThreadSettings) {
-    this.#worker = new Worker(workerUrl(), { workerData: settings, name: 'history', resourceLimits })
+    this.#worker = new Worker(new URL('./history.worker.ts', import.meta.url), {
+      workerData: settings,
+      name: 'history',
+      resourceLimits,
+    })
     this.#worker.on('message', (answer: FromThread) => this.#deliver(answer))
     let cause: unknown
     this.#worker.on('error', (error) => (cause = error))
@@ -50,7 +56,7 @@ export class HistoryThread {
     const id = this.#count++
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
-      this.#worker.postMessage({ id, name, arguments: args } satisfies ToThread)
+      this.#worker.postMessage({ id, name, arguments: args } satisfies ToThread, buffersIn(args))
     })
   }
 

@@ -19,6 +19,7 @@ const BENCHES: readonly (readonly [name: string, load: () => Promise<{ readonly 
   ['start', () => import('./start.bench.ts')],
   ['apiserver', () => import('./apiserver.bench.ts')],
   ['turns', () => import('./turns.bench.ts')],
+  ['history', () => import('./history.bench.ts')],
   ['custom', () => import('./custom.bench.ts')],
   ['controllers', () => import('./controllers.bench.ts')],
   ['scheduler', () => import('./scheduler.bench.ts')],

@@ -13,6 +13,8 @@ import { fileURLToPath } from 'node:url'
 import { type AdminTls, end, launch, prepareServer, untilReady } from '../upstream/kube-apiserver.ts'
 
 export interface ServerUnderTest {
+  /** Not a number for several processes. */
+  readonly pid: number
   readonly port: number
   readonly tls: AdminTls
   /** From the start of the process (with upstream's: of etcd) until /readyz says that it is ready. */
@@ -37,18 +39,24 @@ const TICK_MS = 10
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-export const startOurs: StartServer = async (folder) => {
-  const program = await installed()
-  const prepared = await prepareServer(folder)
-  const flags = [...prepared.flags, `--datastore=sqlite:${join(folder, 'store.db')}`]
-  const start = performance.now()
-  const child = await launch(program, ['kube-apiserver', ...flags], join(folder, 'hyperkube.log'))
-  await untilReady(prepared, child)
-  return {
-    ...prepared,
-    readyMs: performance.now() - start,
-    usage: () => usageOf(child.pid ?? 0),
-    stop: () => end(child, 'SIGTERM'),
+export const startOurs: StartServer = startOursWith([])
+
+/** With more flags. */
+export function startOursWith(more: readonly string[]): StartServer {
+  return async (folder) => {
+    const program = await installed()
+    const prepared = await prepareServer(folder)
+    const flags = [...prepared.flags, `--datastore=sqlite:${join(folder, 'store.db')}`, ...more]
+    const start = performance.now()
+    const child = await launch(program, ['kube-apiserver', ...flags], join(folder, 'hyperkube.log'))
+    await untilReady(prepared, child)
+    return {
+      ...prepared,
+      pid: child.pid ?? Number.NaN,
+      readyMs: performance.now() - start,
+      usage: () => usageOf(child.pid ?? 0),
+      stop: () => end(child, 'SIGTERM'),
+    }
   }
 }
 
@@ -90,7 +98,7 @@ function npm(cwd: string, ...args: readonly string[]): void {
 export const startTheirs: StartServer = async (folder) => {
   const { startReference } = await import('../upstream/reference.ts')
   const reference = await startReference(folder)
-  return { ...reference, usage: () => usageOfAll(reference.pids) }
+  return { ...reference, pid: Number.NaN, usage: () => usageOfAll(reference.pids) }
 }
 
 /** The usage of several processes together. */
@@ -115,14 +123,19 @@ export async function proportionalMb(pids: readonly number[]): Promise<number> {
   return all.reduce((sum, one) => sum + one, 0)
 }
 
+/** Of a process or a thread, from its file `stat` in /proc. */
+export function processorMs(stat: string): number {
+  // The name, second, is in parentheses and may hold anything; user and system time are the 14th and 15th.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11] ?? Number.NaN) + Number(fields[12] ?? Number.NaN)) * TICK_MS
+}
+
 /** Not a number where there is no /proc. */
 export async function usageOf(pid: number): Promise<Usage> {
   const [stat, status] = await Promise.all(
     ['stat', 'status'].map((name) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')),
   )
-  // The name, second, is in parentheses and may hold anything; user and system time are the 14th and 15th.
-  const fields = (stat ?? '').slice((stat ?? '').lastIndexOf(')') + 2).split(' ')
-  const cpuMs = (Number(fields[11] ?? Number.NaN) + Number(fields[12] ?? Number.NaN)) * TICK_MS
+  const cpuMs = processorMs(stat ?? '')
   const mbOf = (line: RegExp): number => Number(line.exec(status ?? '')?.[1] ?? Number.NaN) / 1024
   return { cpuMs, residentMb: mbOf(/^VmRSS:\s*(\d+)/m), anonymousMb: mbOf(/^RssAnon:\s*(\d+)/m) }
 }
