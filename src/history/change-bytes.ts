@@ -9,7 +9,7 @@ const TYPES: readonly ChangeType[] = ['put', 'delete', 'state']
 /** One byte for the type, and at most 8 for each of five integers. */
 const MAX_HEAD = 1 + 5 * 8
 
-/** In a buffer of its own, so that a message can transfer it to a thread. */
+/** In a separate buffer, which a message can transfer to a thread. */
 export function encodeChanges(changes: readonly RecordedChange[]): Buffer {
   const bytes = Buffer.allocUnsafeSlow(changes.reduce((sum, change) => sum + maxLength(change), 0))
   let at = 0
