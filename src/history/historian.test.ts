@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 
-import { realClock, sleep } from '#lib/clock.ts'
+import { createVirtualClock, realClock, sleep } from '#lib/clock.ts'
 import { createLog, type Logger } from '#lib/log/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import type { Backend, StorageEvent } from '#storage/backend.ts'
@@ -71,6 +71,27 @@ describe('Historian', () => {
         await eventsOf(history.changes({ ...ALL_KEYS, from, through: last, signal })),
         await eventsOf(whole.watch({ ...ALL_KEYS, from, through: last, signal })),
       )
+    await historian.close()
+  })
+
+  it('knows the times of commits from before it started', async () => {
+    const clock = createVirtualClock()
+    const backend = createMemoryBackend({ clock, random, historyMs: Infinity })
+    for (const text of ['1', '2', '3']) {
+      await clock.advance(5000)
+      await put(backend, '/registry/a', text)
+    }
+    const times = [1, 2, 3].map((revision) => backend.timeOf(revision))
+    await clock.advance(60_000)
+    const historian = start(backend, { clock })
+    await until(async () => {
+      await clock.advance(300)
+      return historian.position >= 3
+    })
+    assert.deepEqual(
+      [1, 2, 3].map((revision) => historian.times.timeOf(revision)),
+      times,
+    )
     await historian.close()
   })
 
@@ -233,8 +254,8 @@ function recorded(historian: Historian, revision: number): Promise<void> {
   return until(() => historian.position >= revision)
 }
 
-async function until(isTrue: () => boolean): Promise<void> {
-  for (let tries = 0; !isTrue(); tries++) {
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await isTrue()); tries++) {
     assert.ok(tries < 2000, 'it did not come true')
     await sleep(realClock, 10)
   }

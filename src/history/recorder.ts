@@ -121,7 +121,8 @@ export class Recorder {
         if (!more) break
         start = `${items.at(-1)?.key ?? ''}\0`
       }
-      const atMs = backend.timeOf(revision) ?? clock.now()
+      // A store knows no time of what was before its first commit.
+      const atMs = backend.timeOf(revision) ?? backend.timeOf(revision + 1) ?? clock.now()
       await this.#thread.call('endState', revision, atMs, gapReason)
       this.#times.note(revision, atMs)
     } catch (error) {
