@@ -19,10 +19,13 @@ const SNAPSHOTS = [
   { name: 'broken', problem: 'the checksum does not fit' },
 ]
 const site = new SimulatedSite([{ name: '1', roles: [] }])
+/** Connections wait for it. */
+const gate: { opening: Promise<void> } = { opening: Promise.resolve() }
 
 /** Machines that have two snapshots. */
 function withSnapshots(open: OpenMachines): OpenMachines {
   return async (...options) => {
+    await gate.opening
     const connections = await open(...options)
     const machine = connections.machine.bind(connections)
     connections.machine = async (name) => {
@@ -191,7 +194,12 @@ describe('machines and snapshots in the console', { skip: whyNoBrowser }, () => 
     await page.getByRole('button', { name: 'Remove …' }).click()
     await page.getByText('removes Kubernetes and all data of the cluster').waitFor()
     await page.getByLabel('Type "shop" to confirm').fill('shop')
+    // The page cannot read an operation that ends with its cluster before the page has asked for it.
+    const opening = Promise.withResolvers<void>()
+    gate.opening = opening.promise
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('heading', { name: 'Remove the cluster' }).waitFor()
+    opening.resolve()
     await page.getByRole('heading', { name: 'shop was removed' }).waitFor()
     await page.getByRole('heading', { name: 'Remove the cluster' }).waitFor()
     await eventually('the cluster is gone', () => server.running.objects.get(Clusters, cluster) === undefined)
