@@ -18,7 +18,6 @@ import { backendFor } from '#cluster/runtime-file.ts'
 import { managerSettings, servingNames, serverSettings } from '#cluster/settings.ts'
 import { bracketed } from '#component/bound-port.ts'
 import { GENERIC_FLAGS } from '#component/flags/general-flags.ts'
-import { STORAGE_FLAGS } from '#component/flags/serving-flags.ts'
 import { ENABLEMENT_FLAGS } from '#control-plane/flags/access-flags.ts'
 import { AUDIT_FLAGS } from '#control-plane/flags/audit-flags.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
@@ -75,7 +74,11 @@ const FLAGS = {
       true,
       'Keep the changes of all objects for 24 hours, at most 256 MiB: "hyperkube at -2h" and "kubectl history" read them.',
     ),
-    'history-policy-file': STORAGE_FLAGS['history-policy-file'],
+    'history-policy-file': flag(
+      string,
+      '',
+      'File with a HistoryPolicy, which sets other limits and what is kept of each resource.',
+    ),
   },
   'controllers and scheduler': {
     controllers: flag(strings, ['*'], 'Controllers to run, as for kube-controller-manager. Empty runs none.'),
