@@ -224,7 +224,7 @@ function openSession(target: GrpcTarget, options: ConnectionOptions, signal: Abo
     const closed = (): void => fail(new Error('The server closed the connection'))
     const limitMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
     const timer = options.clock.after(limitMs, () => fail(new Error(`No answer within ${limitMs} ms`)))
-    const release = onAbort(signal, () => fail(new Error('The client has been closed')))
+    let release = (): void => undefined
     const finish = (): void => {
       timer.cancel()
       release()
@@ -241,6 +241,8 @@ function openSession(target: GrpcTarget, options: ConnectionOptions, signal: Abo
       session.setLocalWindowSize(SESSION_WINDOW_BYTES)
       resolve(session)
     })
+    // Last: the signal may be aborted already.
+    release = onAbort(signal, () => fail(new Error('The client has been closed')))
   })
 }
 

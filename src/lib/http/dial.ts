@@ -51,7 +51,7 @@ export function dial(origin: Origin, options: DialOptions): Promise<Socket> {
     const timer = options.clock.after(options.timeoutMs, () =>
       fail('timeout', `no answer within ${options.timeoutMs} ms`),
     )
-    const release = onAbort(options.signal, () => fail('aborted', 'given up', options.signal?.reason))
+    let release = (): void => undefined
     const finish = (): void => {
       timer.cancel()
       release()
@@ -66,6 +66,8 @@ export function dial(origin: Origin, options: DialOptions): Promise<Socket> {
       finish()
       resolve(socket)
     })
+    // Last: the signal may be aborted already.
+    release = onAbort(options.signal, () => fail('aborted', 'given up', options.signal?.reason))
   })
 }
 

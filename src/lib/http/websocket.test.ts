@@ -314,6 +314,11 @@ describe('WebSocket', () => {
     assert.deepEqual(signs, ['hello', 'closed 1006'])
   })
 
+  it('rejects at once if the signal is aborted already', async () => {
+    const port = await start(echo)
+    await assert.rejects(connect(port, { signal: AbortSignal.abort() }), failsWith('aborted'))
+  })
+
   it('aborts connecting by timeout and by signal', async () => {
     const port = await start(() => undefined)
     const clock = createVirtualClock()

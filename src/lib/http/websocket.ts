@@ -147,9 +147,7 @@ export async function connectWebSocket(options: ConnectOptions): Promise<WebSock
     const timer = options.clock.after(timeoutMs, () =>
       fail(new WebSocketError('timeout', `No answer within ${timeoutMs} ms`)),
     )
-    const release = onAbort(options.signal, () => {
-      fail(new WebSocketError('aborted', 'Connecting was given up', { cause: options.signal?.reason }))
-    })
+    let release = (): void => undefined
     const finish = (): void => {
       timer.cancel()
       release()
@@ -175,6 +173,10 @@ export async function connectWebSocket(options: ConnectOptions): Promise<WebSock
           new WebSocketError('refused', `The server chose the subprotocol "${chosen}", which the client did not offer`),
         )
       if (socket !== undefined) resolve(wrap(raw, socket, options, chosen))
+    })
+    // Last: the signal may be aborted already.
+    release = onAbort(options.signal, () => {
+      fail(new WebSocketError('aborted', 'Connecting was given up', { cause: options.signal?.reason }))
     })
   })
 }
