@@ -280,6 +280,8 @@ server-kills | 8 | - | server storage | reliability/main.ts kills --times 100
   kube-apiserver loses nothing over 100 kills
 server-stops | 3 | - | apiserver control-plane | reliability/main.ts terms --times 20
   kube-apiserver ends in order on SIGTERM under load
+history-kills | 20 | - | server storage history | reliability/main.ts history --seconds 600 --every 20 --samples 1000
+  The history has every change over 30 kills: 1,000 past states equal the lists of their time
 manager-kills | 15 | - | controllers reconcile | reliability/main.ts managers
   Controllers keep their promises over 100 kills of the controller manager
 cluster-kills | 25 | - | cluster controllers reconcile scheduler storage | reliability/main.ts clusters
@@ -304,6 +306,8 @@ bench-apiserver | 20 | go | server storage | bench/main.ts apiserver --reference
   kube-apiserver beside upstream's with etcd: reads, lists, writes, watches, starts, memory
 bench-turns | 5 | go | server storage | bench/main.ts turns --reference
   CREATE on both servers in turns, with 1, 16 and 64 clients
+bench-history | 5 | - | server storage history | bench/main.ts history
+  CREATE without and with a history, and the thread of the history at 100 writes a second
 bench-controllers | 15 | go | controllers reconcile client | bench/main.ts controllers --reference
   kube-controller-manager beside upstream's: time and memory
 bench-scheduler | 25 | go | scheduler client | bench/main.ts scheduler --reference

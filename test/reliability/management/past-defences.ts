@@ -12,9 +12,23 @@ export const PAST_DEFENCES: readonly Defence[] = [
   {
     attack: 'reading the past without the permission for it',
     file: `${PAST}/past-access.ts`,
-    text: 'if (!(await authorizeNow(user, MOMENTS)).allowed) return',
-    without: 'if (user.name === MOMENTS.name) return',
+    text: 'if (!(await authorizeNow(user, MOMENTS)).allowed)',
+    without: 'if (user.name === MOMENTS.name)',
     test: SHOWN,
+  },
+  {
+    attack: 'forgetting the past with the permission to read it',
+    file: `${PAST}/past-access.ts`,
+    text: 'if (isForgetting && !(await authorizeNow(user, FORGET)).allowed)',
+    without: 'if (isForgetting && user.name === FORGET.name)',
+    test: [`${FUZZ}/forget.test.ts`, 'needs its own permission'],
+  },
+  {
+    attack: 'a forgotten object in a past state that is still open',
+    file: `${PAST}/past-server.ts`,
+    text: 'await this.#states.closeAll()',
+    without: 'void this.#states',
+    test: [`${FUZZ}/forget.test.ts`, 'forgets an object, and nothing else'],
   },
   {
     attack: 'reading the past of objects that the user may not read today',
